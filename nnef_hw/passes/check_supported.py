@@ -12,12 +12,9 @@ from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.ir.operators import CanonicalOperator, PerOperator, PoolAttributes
 from nnef_hw.passes.check_data_movement import check_data_movement
 from nnef_hw.passes.editor import channel_values, is_trivial
-from nnef_hw.passes.interpolated_codes import why_not_interpolated
-from nnef_hw.passes.lower_gather import MOST_PARTS
-from nnef_hw.passes.lower_scan import obstacle
-from nnef_hw.passes.lower_scatter import why_not_joined
 from nnef_hw.passes.names import authors_name
-from nnef_hw.passes.supported_part import BY_HOST, OTHER_OPERATORS
+from nnef_hw.passes.supported_part import BY_HOST
+from nnef_hw.passes.why_missing import CONTENTS, why_missing
 from nnef_hw.reference.windows import pool_counts
 
 __all__ = ["find_differing", "find_unsupported"]
@@ -26,8 +23,6 @@ Problem = tuple[str, str]
 
 checks = PerOperator[Callable[[Graph, Node], Iterator[Problem]]]("check")
 """Yield what is in a node's way, beside what its operands hold; reason and remedy."""
-
-_CONTENTS = {"integer": "integers", "logical": "logical values"}
 
 
 def find_unsupported(graph: Graph) -> list[NnefHwError]:
@@ -38,14 +33,18 @@ def find_unsupported(graph: Graph) -> list[NnefHwError]:
     roots = [_Root(error, {name}) for name, error in _input_problems(graph)]
     for node in graph.nodes:
         root = next((root for root in roots if not root.holds.isdisjoint(node.inputs)), None)
-        problems = [*_problems(graph, node)]
-        found = [root] if root is not None else [_Root(_error(graph, node, x)) for x in problems]
-        if root is None:
-            roots += found
-        elif problems:
-            root.behind.add(node.location or node.name)
-        if found:
-            found[0].holds.update(x for x in node.outputs if graph.tensor(x).dtype != "scalar")
+        found = [_error(graph, node, problem) for problem in _problems(graph, node)]
+        if root is not None and found:
+            root.add(node, found[-1])
+        elif found:
+            batch = next((root for root in roots if root.error.remedy == found[0].remedy), None)
+            if batch is not None and found[0].remedy == _one_sample(graph):
+                batch.add(node, batch.error)
+                continue
+            root = _Root(found[0], set(_integers(graph, node)))
+            roots += [root, *map(_Root, found[1:])]
+        if root is not None:
+            root.holds.update(x for x in node.outputs if graph.tensor(x).dtype != "scalar")
     errors = [root.whole() for root in roots]
     errors += check_data_movement(graph, {name for root in roots for name in root.holds})
     for name in graph.outputs:
@@ -68,6 +67,17 @@ def find_unsupported(graph: Graph) -> list[NnefHwError]:
     return errors
 
 
+def _integers(graph: Graph, node: Node) -> Iterator[str]:
+    """Yield what a node reads that is no real number, and what that is a view of."""
+    todo = [name for name in node.inputs if graph.tensor(name).dtype != "scalar"]
+    while todo:
+        name = todo.pop()
+        yield name
+        producer = graph.producer(name)
+        if producer is not None and producer.has(Trait.MOVES):
+            todo += producer.inputs
+
+
 @dataclass(slots=True)
 class _Root:
     """A thing that is refused, and what is not counted since it is refused for the same reason.
@@ -83,6 +93,12 @@ class _Root:
     error: NnefHwError
     holds: set[str] = field(default_factory=set)
     behind: set[Location | str] = field(default_factory=set)
+
+    def add(self, node: Node, error: NnefHwError) -> None:
+        """Count a node that is refused; one of the same operator of the author's tells more."""
+        if node.location is not None and node.location == self.error.location:
+            self.error = error
+        self.behind.add(node.location or node.name)
 
     def whole(self) -> NnefHwError:
         """Return the error with the number of operators behind it."""
@@ -123,7 +139,7 @@ def _input_problems(graph: Graph) -> Iterator[tuple[str, NnefHwError]]:
             yield (
                 name,
                 UnsupportedError(
-                    f"{what} {name!r} holds {_CONTENTS[tensor.dtype]}",
+                    f"{what} {name!r} holds {CONTENTS[tensor.dtype]}",
                     remedy=_instead_of_integers(graph, name),
                     location=tensor.location,
                 ),
@@ -164,52 +180,10 @@ def _error(graph: Graph, node: Node, problem: Problem) -> NnefHwError:
 
 def _problems(graph: Graph, node: Node) -> Iterator[Problem]:
     if not isinstance(node.operator, CanonicalOperator):
-        found = _WHY[node.op](graph, node) if node.op in _WHY else None
-        default = "this operator is not supported", _REMEDIES.get(node.op, OTHER_OPERATORS)
-        yield found or default
+        yield why_missing(graph, node)
         return
     yield from _contents(graph, node)
     yield from checks[node.op](graph, node)
-
-
-def _why_not_resized(graph: Graph, node: Node) -> Problem | None:
-    source, quant = graph.tensor(node.inputs[0]), graph.tensor(node.name).quant
-    if graph.rounding != "tflite" or quant is None:
-        return None
-    return why_not_interpolated(node, source.shape, quant)
-
-
-def _why_not_sorted(graph: Graph, node: Node) -> Problem | None:
-    axis, k = node.attrs["axis"], node.attrs["k"]
-    extent = graph.tensor(node.inputs[0]).shape[axis]
-    which = "greatest" if node.attrs.get("largest", True) else "least"
-    return f"it sorts out the {k} {which} of {extent}, hardware only one", BY_HOST
-
-
-def _why_not_gathered(graph: Graph, node: Node) -> Problem | None:
-    name = node.inputs[1]
-    if graph.tensor(name).data is None:
-        return f"its indices {authors_name(graph, name)!r} are computed", BY_HOST
-    return f"it takes more than {MOST_PARTS} parts along an axis", "take slices of neighbours"
-
-
-def _why_not_cast(graph: Graph, node: Node) -> Problem | None:
-    if graph.tensor(node.name).dtype == "scalar":
-        return None
-    return (
-        f"it makes {_CONTENTS[graph.tensor(node.name).dtype]}",
-        "let them compute with real numbers, dequantized if they were quantized",
-    )
-
-
-_WHY: dict[str, Callable[[Graph, Node], Problem | None]] = {
-    **dict.fromkeys(("gather", "gather_elements", "gather_nd"), _why_not_gathered),
-    **dict.fromkeys(("scatter_elements", "scatter_nd"), why_not_joined),
-    "cast": _why_not_cast,
-    "resize": _why_not_resized,
-    "scan": obstacle,
-    "topk": _why_not_sorted,
-}
 
 
 def _contents(graph: Graph, node: Node) -> Iterator[Problem]:
@@ -218,7 +192,7 @@ def _contents(graph: Graph, node: Node) -> Iterator[Problem]:
         tensor = graph.tensor(name)
         if tensor.dtype != "scalar":
             yield (
-                f"its input {authors_name(graph, name)!r} holds {_CONTENTS[tensor.dtype]}",
+                f"its input {authors_name(graph, name)!r} holds {CONTENTS[tensor.dtype]}",
                 "hardware computes with quantized real numbers only",
             )
         elif tensor.data is not None and not (finite := np.isfinite(tensor.data)).all():
@@ -227,23 +201,6 @@ def _contents(graph: Graph, node: Node) -> Iterator[Problem]:
                 f"its input {name!r} holds {tensor.data[tuple(first)]} at {first.tolist()}",
                 "train or export the model again",
             )
-
-
-_REMEDIES = {
-    "l2_normalization": BY_HOST,
-    "matmul": BY_HOST,
-    "batch_normalization": "use constant parameters, one for each channel",
-    "deconv": "use a constant filter, border = 'constant', and one scale per output channel",
-    **dict.fromkeys(
-        (
-            "linear_quantize",
-            "logarithmic_quantize",
-            "min_max_linear_quantize",
-            "zero_point_linear_quantize",
-        ),
-        "quantize by ranges that are constant",
-    ),
-}
 
 
 @checks(Trait.TABLE)
@@ -278,13 +235,21 @@ def _linear(graph: Graph, node: Node) -> Iterator[Problem]:
 def _window(graph: Graph, node: Node) -> Iterator[Problem]:
     shape = graph.tensor(node.inputs[0]).shape
     if len(shape) != 4 or shape[0] != 1:
-        remedy = "use [1, C, L] or [1, C, H, W]"
-        if len(shape) == 4:
-            remedy += " (of ONNX: --dim INPUT.0=1)"
-        yield f"its input has shape {list(shape)}", remedy
+        options = _one_sample(graph) if len(shape) == 4 else ""
+        yield f"its input has shape {list(shape)}", options or "use [1, C, L] or [1, C, H, W]"
         return
     if any(p < 0 for pair in node.attrs["padding"] for p in pair):
         yield f"padding {node.attrs['padding']} crops the input", "use padding of 0 or more"
+
+
+def _one_sample(graph: Graph) -> str:
+    """Return how inputs of several samples get one; nothing if the model's file has no options."""
+    inputs = [graph.tensor(name) for name in graph.inputs]
+    several = [x for x in inputs if x.shape and x.shape[0] > 1]
+    if any(x.location is None or x.location.line for x in several):
+        return ""
+    options = " ".join(f"--dim {x.name}.0=1" for x in several)
+    return options and f"compute one sample at a time: {options}"
 
 
 @checks("conv")

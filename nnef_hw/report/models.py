@@ -138,7 +138,8 @@ def check_model(
             return list(error.errors) if isinstance(error, ErrorGroup) else [error]
     # A layer that is refused already need not be told what else it lacks.
     named = {_subject(error) for error in errors}
-    more = architecture.problems(graph)
+    places = {node.location for node in graph.nodes if errors and not _is_real(graph, node)}
+    more = [error for error in architecture.problems(graph) if error.location not in places]
     if not errors and not more and stream is None:
         more = _problems_of_integers(graph, architecture)
     return errors + [error for error in more if _subject(error) not in named]
@@ -155,6 +156,12 @@ def _problems_of_integers(graph: Graph, architecture: Architecture[Any]) -> list
     except NnefHwError as error:
         return list(error.errors) if isinstance(error, ErrorGroup) else [error]
     return architecture.problems(fixed)
+
+
+def _is_real(graph: Graph, node: Node) -> bool:
+    """Whether all that a node reads and computes are real numbers of one sample."""
+    tensors = [graph.tensor(name) for name in (*node.inputs, *node.outputs)]
+    return all(x.dtype == "scalar" and (x.data is not None or x.shape[:1] == (1,)) for x in tensors)
 
 
 def _canonical(graph: Graph) -> Graph:

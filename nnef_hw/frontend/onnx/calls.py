@@ -179,14 +179,14 @@ class OnnxCall:
         if value.data is None:
             raise self.unsupported(
                 f"{what} {value.tensor.name!r} is computed when the network runs",
-                self._way_to_constant(value),
+                self._way_to_constant(value, index),
             )
         return value.data
 
-    def _way_to_constant(self, value: Value) -> str:
+    def _way_to_constant(self, value: Value, index: int) -> str:
         """Return how a value becomes a constant: by those inputs that are no samples."""
         sources = self.builder.sources(value.tensor.name)
-        is_input = [tensor.name for tensor in sources] == [value.tensor.name]
+        is_input = index > 0 and [tensor.name for tensor in sources] == [value.tensor.name]
         samples = [tensor for tensor in sources if tensor.dtype == "scalar" and not is_input]
         if samples or not sources:
             return "make it a constant; shapes of hardware are static"

@@ -82,14 +82,14 @@ def problems(path, capsys, *options):
     return status, found.err.replace("\n", " "), found.out
 
 
-def tried(path, capsys, wanted):
+def tried(path, capsys, wanted, number="16000"):
     """Check a model as its message says; return what that was."""
     status, text, summary = problems(path, capsys)
     assert status == 2
     assert "; 1 problem\n" in summary
     option = re.search(rf"({wanted})", text)
     assert option is not None, text
-    found = problems(path, capsys, *option[1].replace("=X", "=16000").split())
+    found = problems(path, capsys, *option[1].replace("=X", f"={number}").split())
     assert found[:2] == (0, ""), found
     return option[1]
 
@@ -121,6 +121,32 @@ def test_the_results_of_a_part_are_values_of_the_file(write, capsys):
 
 def test_a_number_that_decides_what_is_computed_is_bound(write, capsys):
     assert tried(write(RATE), capsys, r"--bind \w+=X") == "--bind rate=X"
+
+
+def test_a_batch_of_the_file(write, capsys):
+    text = f"""net (float[4,3,4,4] x) => (float[4,2,1,1] z) <{tensor("w", 2, 3, 3, 3)}> {{
+      y = Conv(x, w)
+      z = MaxPool <kernel_shape = [2, 2]> (y)
+    }}"""
+    assert tried(write(text), capsys, r"--dim \S+") == "--dim x.0=1"
+
+
+def test_lengths_of_sequences_are_bound(write, capsys):
+    text = f"""net (float[5,1,2] x, int32[1] length) => (float[5,1,1,2] y)
+      <{tensor("w", 1, 8, 2)}, {tensor("r", 1, 8, 2)}, {tensor("b", 1, 16)}> {{
+      y = LSTM <hidden_size = 2> (x, w, r, b, length)
+    }}"""
+    assert tried(write(text), capsys, r"--bind \w+=X", number="5") == "--bind length=X"
+
+
+def test_labels_that_are_looked_up_are_one_problem(write, capsys):
+    text = f"""net (float[1,3] x) => (int64[1,1] label) <{tensor("w", 3, 2)}> {{
+      y = MatMul(x, w)
+      i = ArgMax <axis = 1> (y)
+      names = Constant <value_ints = [20, 10]> ()
+      label = Gather(names, i)
+    }}"""
+    assert tried(write(text), capsys, r"--outputs \w+") == "--outputs i"
 
 
 def test_features_that_the_file_counts_wrong(write, capsys):
