@@ -58,7 +58,7 @@ def _least_error(
     lows, highs = found.lo * _SHARES[:, None], found.hi * _SHARES[:, None]
     outside = excess(lows, -1)[:, None] + excess(highs, 1)
     noise = ((highs.T - lows) / ((1 << bits) - 1)) ** 2 / 12
-    uneven = counts.sum() - counts[np.abs(centers).argmin()]  # 0 has a code of its own
+    uneven = counts.sum() - counts[_bin_of_zero(centers)]  # 0 has a code of its own
     s, t = np.unravel_index(np.argmin(outside + noise * uneven), outside.shape)
     return float(lows[s, 0]), float(highs[t, 0])
 
@@ -73,8 +73,9 @@ def _least_divergence(
     """
     codes = 1 << bits
     counts = counts.copy()
-    zero = int(np.abs(centers).argmin())
-    counts[zero] = counts[max(zero - 1, 0) : zero + 2].min()  # 0 has a code of its own
+    zero = _bin_of_zero(centers)
+    nearest = slice(max(zero - 1, 0), zero + 1)  # 0 has a code of its own, so have weights of 1e-9
+    counts[nearest] = counts[max(zero - 2, 0) : zero + 2].min()
     best, limits = np.inf, (found.lo, found.hi)
     for share in _SHARES:
         lo, hi = found.lo * float(share), found.hi * float(share)
@@ -95,3 +96,8 @@ def _least_divergence(
         if divergence < best:
             best, limits = divergence, (lo, hi)
     return limits
+
+
+def _bin_of_zero(centers: NDArray[np.float64]) -> int:
+    """Return the bin of 0, the first one that has no negative numbers; the last one if all have."""
+    return min(int(np.searchsorted(centers, 0.0)), len(centers) - 1)

@@ -11,9 +11,10 @@ from nnef_hw.testing import GraphBuilder
 
 
 def observed(x):
+    """Return the observation of an input whose values are all seen."""
     builder = GraphBuilder()
     builder.input("x", (1, *x.shape[1:]))
-    builder.op("relu", "x")
+    builder.op("sin", "x")
     return observe(simplify(builder.build()), {"x": x})["x"]
 
 
@@ -97,3 +98,14 @@ def test_least_error_is_near_the_best_uniform_quantizer_of_noise(bits, rng):
         observed(rng.standard_normal((400, 500))), Scheme(8, bits, calibration="mse")
     )
     assert hi == pytest.approx(best, rel=0.2)
+
+
+@pytest.mark.parametrize("tiny", [0.0, 1e-20])
+@pytest.mark.parametrize("calibration", ["mse", "entropy"])
+def test_zeros_between_numbers_of_both_signs_cost_them_no_codes(calibration, tiny, rng):
+    """Products with the weights of an attention mask are 0, or as good as 0, of any sign."""
+    x = rng.uniform(-1, 1, (400, 7))
+    x[rng.random(x.shape) < 0.8] *= tiny
+    lo, hi = choose_range(observed(x), Scheme(calibration=calibration))
+    assert lo < -0.9
+    assert hi > 0.9
