@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,6 +15,7 @@ from nnef_hw.passes.editor import channel_values, is_trivial
 from nnef_hw.passes.names import authors_name
 from nnef_hw.passes.supported_part import BY_HOST
 from nnef_hw.passes.why_missing import CONTENTS, why_missing
+from nnef_hw.reference.visible import EVERYTHING, Interval, hidden_infinities
 from nnef_hw.reference.windows import pool_counts
 
 __all__ = ["find_differing", "find_unsupported"]
@@ -31,9 +32,10 @@ def find_unsupported(graph: Graph) -> list[NnefHwError]:
     What computes with integers or logical values of a refused input or operator is counted there.
     """
     roots = [_Root(error, {name}) for name, error in _input_problems(graph)]
+    hidden = _hidden(graph)
     for node in graph.nodes:
         root = next((root for root in roots if not root.holds.isdisjoint(node.inputs)), None)
-        found = [_error(graph, node, problem) for problem in _problems(graph, node)]
+        found = [_error(graph, node, problem) for problem in _problems(graph, node, hidden)]
         if root is not None and found:
             root.add(node, found[-1])
         elif found:
@@ -113,6 +115,13 @@ class _Root:
         )
 
 
+def _hidden(graph: Graph) -> Mapping[str, Interval]:
+    """Return what :func:`hidden_infinities` does, of a graph that has an infinite constant."""
+    constants = (tensor.data for tensor in graph.tensors.values() if tensor.dtype == "scalar")
+    has_infinity = any(data is not None and np.isinf(data).any() for data in constants)
+    return hidden_infinities(graph) if has_infinity else {}
+
+
 def find_differing(graph: Graph) -> list[NnefHwError]:
     """Return an error for each operator of codes that hardware does not compute as its author's.
 
@@ -178,16 +187,19 @@ def _error(graph: Graph, node: Node, problem: Problem) -> NnefHwError:
     )
 
 
-def _problems(graph: Graph, node: Node) -> Iterator[Problem]:
+def _problems(graph: Graph, node: Node, hidden: Mapping[str, Interval]) -> Iterator[Problem]:
     if not isinstance(node.operator, CanonicalOperator):
         yield why_missing(graph, node)
         return
-    yield from _contents(graph, node)
+    yield from _contents(graph, node, hidden)
     yield from checks[node.op](graph, node)
 
 
-def _contents(graph: Graph, node: Node) -> Iterator[Problem]:
-    """Find arguments that are no real numbers where an operator needs them; a reshape takes all."""
+def _contents(graph: Graph, node: Node, hidden: Mapping[str, Interval]) -> Iterator[Problem]:
+    """Find arguments that are no real numbers where an operator needs them; a reshape takes all.
+
+    Infinity is one if its readers cannot tell it from numbers: a softmax gives either no weight.
+    """
     for name in node.inputs if node.op != "reshape" else ():
         tensor = graph.tensor(name)
         if tensor.dtype != "scalar":
@@ -195,12 +207,19 @@ def _contents(graph: Graph, node: Node) -> Iterator[Problem]:
                 f"its input {authors_name(graph, name)!r} holds {CONTENTS[tensor.dtype]}",
                 "hardware computes with quantized real numbers only",
             )
-        elif tensor.data is not None and not (finite := np.isfinite(tensor.data)).all():
-            first = np.argwhere(~finite)[0]
-            yield (
-                f"its input {name!r} holds {tensor.data[tuple(first)]} at {first.tolist()}",
-                "train or export the model again",
-            )
+        elif tensor.data is not None:
+            shown = hidden.get(name, EVERYTHING)
+            limited = tensor.data.clip(shown.lo, shown.hi)
+            if not (finite := np.isfinite(limited)).all():
+                first = np.argwhere(~finite)[0]
+                value = tensor.data[tuple(first)]
+                yield (
+                    f"its input {name!r} holds {value} at {first.tolist()}",
+                    "train or export the model again" if np.isnan(value) else _FINITE,
+                )
+
+
+_FINITE = "use a finite number near the others there: results show it, so one format must span both"
 
 
 @checks(Trait.TABLE)
@@ -326,8 +345,10 @@ def _pad(graph: Graph, node: Node) -> Iterator[Problem]:
     yield from _window(graph, node)
     if attrs.get("border", "constant") != "constant":
         yield f"border {attrs['border']!r} is not supported", "use 'constant'"
-    elif not np.isfinite(attrs.get("value", 0.0)):
-        yield f"value {attrs['value']} is not a number", "use a finite value"
+    elif not np.isfinite(value := attrs.get("value", 0.0)):
+        shown = hidden_infinities(graph).get(node.name, EVERYTHING)
+        if not np.isfinite(np.clip(value, shown.lo, shown.hi)):
+            yield f"its value {value} is no number, and results depend on it", _FINITE
     if not is_trivial(padding[:2], (0, 0)):
         yield f"padding {padding} reaches beyond rows and columns", "pad channels by concat"
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nnef_hw.ir import Graph, Node
 from nnef_hw.passes.editor import Editor
@@ -21,9 +23,10 @@ class LowerSelection:
     * ``eq``, ``lt``... of two activations -> the same of their difference and 0, a function
     * ``select`` by an activation -> the sum of both, each times a function that is 0 or 1
     * ``select`` by a constant -> a product with 0 and 1, and a sum with a constant
+    * ``select`` of minus infinity by an activation -> a sum with the logarithm of 0 or 1
 
     Left alone: codes of TensorFlow Lite, which it compares exactly; other numbers than real ones;
-    constants that are not finite.
+    choices by an activation of constants that are infinite here, but not there.
     """
 
     def __call__(self, graph: Graph) -> Graph:
@@ -61,9 +64,10 @@ def _emit_choice(editor: Editor, node: Node) -> bool:
     like = editor.tensors[node.name]
     known = editor.data(condition)
     constants = [data for name in choices if (data := editor.data(name)) is not None]
-    if like.dtype != "scalar" or like.quant is not None or not all(
-        np.isfinite(data).all() for data in constants
-    ):  # fmt: skip
+    finite = [bool(np.isfinite(data).all()) for data in constants]
+    if like.dtype != "scalar" or like.quant is not None:
+        return False
+    if known is None and (finite.count(False) > 1 or not all(map(_is_sum_with, constants, finite))):
         return False
     terms = []
     for name, is_first in zip(choices, (True, False), strict=True):
@@ -76,6 +80,9 @@ def _emit_choice(editor: Editor, node: Node) -> bool:
             weight = editor.constant(f"{node.name}_weight", mask.astype(np.float64))
         elif data is not None and not data.any():
             continue
+        elif data is not None and np.isinf(data).all():
+            terms.append(_infinite(editor, node, condition, data, is_first=is_first))
+            continue
         else:
             weight = _weight(editor, node, condition, is_first)
         shape = np.broadcast_shapes(editor.shape(weight), editor.shape(name))
@@ -86,6 +93,29 @@ def _emit_choice(editor: Editor, node: Node) -> bool:
         return _emit_only(editor, node, terms)
     editor.emit(Node("add", tuple(terms), node.outputs, {}, node.location))
     return True
+
+
+def _is_sum_with(data: NDArray[Any], is_finite: bool) -> bool:
+    """Whether a constant is finite, or minus infinity, or infinity, all over."""
+    return is_finite or bool(np.isinf(data).all() and (data == data.flat[0]).all())
+
+
+def _infinite(
+    editor: Editor, node: Node, condition: str, data: NDArray[Any], *, is_first: bool
+) -> str:
+    """Return an activation that is infinite where a choice is taken, else 0: a logarithm."""
+    weight = _weight(editor, node, condition, not is_first)
+    shape, like = editor.shape(weight), editor.tensors[node.name]
+    term = editor.activation(f"{node.name}_part", shape, like)
+    if data.flat[0] < 0:
+        editor.emit(Node("log", (weight,), (term,), {}, node.location))
+        return term
+    negative = editor.activation(f"{node.name}_part", shape, like)
+    editor.emit(
+        Node("log", (weight,), (negative,), {}, node.location),
+        Node("neg", (negative,), (term,), {}, node.location),
+    )
+    return term
 
 
 def _weight(editor: Editor, node: Node, condition: str, is_first: bool) -> str:

@@ -146,11 +146,11 @@ class _Chooser:
         for name in graph.inputs:
             qtype = formats.choose_input(name)
             if simulation is not None:
-                simulation.quantize_input(name, qtype)
+                simulation.quantize_input(name, qtype, formats.seen(name))
         for number, node in enumerate(graph.nodes, start=1):
             qtype = self._choose_layer(node) if node.has(Trait.WEIGHTS) else formats.choose(node)
             if simulation is not None:
-                simulation.advance(node, qtype, self._constants(node))
+                simulation.advance(node, qtype, self._constants(node), formats.seen(node.name))
             if self._progress is not None:
                 self._progress("quantizing layers", number, len(graph.nodes))
         mult_bits = {node.name: formats.mult_bits(node) for node in graph.nodes}
@@ -159,7 +159,15 @@ class _Chooser:
     def _choose_layer(self, node: Node) -> QType:
         """Choose the format and the integers of a ``conv`` or ``linear``; return the format."""
         scheme, source = self._scheme.of(node.name), self._formats.chosen[node.inputs[0]]
-        layer = LayerQuantizer(self._graph, node, scheme, source, self._simulation)
+        layer = LayerQuantizer(
+            self._graph,
+            node,
+            scheme,
+            source,
+            self._simulation,
+            shown=self._formats.shown_sum(node),
+            covered=self._formats.covered(node),
+        )
         self._formats.layer_steps[node.name] = layer.step
         target = self._formats.choose(node)
         self._layers[node.name] = layer.finish(target)

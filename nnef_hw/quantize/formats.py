@@ -10,13 +10,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from nnef_hw.errors import SampleError
+from nnef_hw.errors import SampleError, UnsupportedError
 from nnef_hw.ir import Graph, Node, State, Trait
 from nnef_hw.ir.activation import activation_limits
 from nnef_hw.ir.operators import PerOperator, PoolAttributes
 from nnef_hw.numerics import QType
 from nnef_hw.quantize.loops import state_groups
-from nnef_hw.quantize.observe import Observation
+from nnef_hw.quantize.observe import Observation, narrowed
 from nnef_hw.quantize.one_format import (
     computing_node,
     exact_operands,
@@ -28,6 +28,7 @@ from nnef_hw.quantize.ranges import choose_range
 from nnef_hw.quantize.scheme import Scheme
 from nnef_hw.quantize.source_quantization import mere_results, source_activation
 from nnef_hw.reference import unary_function
+from nnef_hw.reference.visible import EVERYTHING, Interval
 from nnef_hw.tables import TABLE_BITS
 
 __all__ = ["Formats", "needs_format", "scale_of"]
@@ -179,14 +180,70 @@ class Formats:
                 remedy="give representative inputs with --calibrate samples.npz",
             )
         scheme, node = self.scheme_of(name), computing_node(self.graph, name)
-        lo, hi = choose_range(self._found[name], scheme)
+        found = self._found[name]
+        lo, hi = choose_range(found, scheme)
+        lo, hi = found.lo if found.cut_below else lo, found.hi if found.cut_above else hi
         is_grown = scheme.calibration == "minmax" and not scheme.power_of_two
         if node is not None and rules[node.op].has_headroom and is_grown:
             least, most = activation_limits(node)
-            lo = min(lo, max(lo * (1.0 + scheme.headroom), least))
-            hi = max(hi, min(hi * (1.0 + scheme.headroom), most))
-        padded = self._padded.get(name, ())
+            if not found.cut_below:
+                lo = min(lo, max(lo * (1.0 + scheme.headroom), least))
+            if not found.cut_above:
+                hi = max(hi, min(hi * (1.0 + scheme.headroom), most))
+        padded = self._put_around(name)
         return min(lo, *padded, lo), max(hi, *padded, hi)
+
+    def _put_around(self, name: str) -> list[float]:
+        """Return the values around a tensor that its format must have."""
+        ends = (
+            narrowed((value, value), self.shown(pad)) for pad, value in self._padded.get(name, ())
+        )
+        return [end for pair in ends for end in pair]
+
+    def span_of_constant(self, name: str, visible: Interval) -> tuple[float, float]:
+        """Return the range of a constant of which readers see no more than an interval.
+
+        Raises
+        ------
+        UnsupportedError
+            If they see infinity.
+        """
+        tensor = self.graph.tensor(name)
+        assert tensor.data is not None, name
+        span = narrowed((float(tensor.data.min()), float(tensor.data.max())), visible)
+        if not all(map(math.isfinite, span)):
+            raise UnsupportedError(
+                f"constant {name!r} holds {'-' if math.isinf(span[0]) else ''}inf, and results of "
+                "the calibration samples show it",
+                remedy="give samples of which no place is masked whole",
+                location=tensor.location,
+            )
+        return span
+
+    def seen(self, name: str) -> Interval:
+        """Return the interval beyond which readers of an activation told nothing on samples."""
+        return self._found[name].seen if name in self._found else EVERYTHING
+
+    def shown(self, name: str) -> Interval:
+        """Return the interval of a result beyond which its codes, or its readers, tell nothing."""
+        given, found = source_activation(self.graph.tensor(name)), self._found.get(name)
+        if given is not None:
+            lo, hi = given.dequantize([given.lo, given.hi]).tolist()
+            return Interval(lo, hi)
+        if found is None or found.seen == EVERYTHING:
+            return EVERYTHING
+        return Interval(*self.span(name)).with_all(found.seen)
+
+    def shown_sum(self, node: Node) -> Interval:
+        """Return the same of sums, before their activation limits them."""
+        return self.shown(node.name).within(Interval(*activation_limits(node)))
+
+    def covered(self, node: Node) -> tuple[float, float]:
+        """Return the range that the format of a node's sums covers; 0 alone if it is not known."""
+        given = source_activation(self.graph.tensor(node.name))
+        if given is not None or not self._found:
+            return 0.0, 0.0
+        return self.span(node.name)
 
     def shared(self, name: str) -> QType | None:
         """Return the format of a state, or of the operator that alone reads a result.
@@ -211,8 +268,14 @@ class Formats:
         distinct = {self.chosen.get(name) for name in operands}
         if len(distinct) == 1 and (common := distinct.pop()) is not None:
             return common
-        spans = [self.span(name) for name in operands]
-        spans += [(value, value) for name in results for value in self._padded.get(name, ())]
+        shown, graph = self.shown(owner), self.graph
+        spans = [
+            self.span(name)
+            if graph.tensor(name).data is None
+            else self.span_of_constant(name, shown)
+            for name in operands
+        ]
+        spans += [(value, value) for name in results for value in self._put_around(name)]
         scheme = self.scheme_of(owner)
         return scheme.activation(min(lo for lo, _ in spans), max(hi for _, hi in spans))
 
@@ -355,14 +418,19 @@ class Arithmetic(Computed):
     has_headroom = True
 
     def step(self, formats: Formats, node: Node) -> float:
-        for name in node.inputs:
-            tensor = formats.graph.tensor(name)
-            if tensor.data is not None:
-                formats.chosen[name] = source_activation(tensor) or formats.scheme_of(
-                    node.name
-                ).activation(*formats.span(name))
+        for name, other in zip(node.inputs, reversed(node.inputs), strict=True):
+            data = formats.graph.tensor(name).data
+            if data is not None:
+                span = formats.span_of_constant(name, self.constant(formats, node, name, other))
+                given = source_activation(formats.graph.tensor(name))
+                formats.chosen[name] = given or formats.scheme_of(node.name).activation(*span)
         first, second = map(formats.scale, node.inputs)
         return self.step_of(first, second)
+
+    def constant(self, formats: Formats, node: Node, name: str, other: str) -> Interval:
+        """Return the interval beyond which a constant operand gives what readers do not see."""
+        del formats, node, name, other
+        return EVERYTHING
 
     @staticmethod
     def step_of(first: float, second: float) -> float:
@@ -384,6 +452,9 @@ class Arithmetic(Computed):
 class Sum(Arithmetic):
     """A sum."""
 
+    def constant(self, formats: Formats, node: Node, name: str, other: str) -> Interval:
+        return formats.shown_sum(node).less(Interval(*formats.limits(other)))
+
     @staticmethod
     def value(first: float, second: float) -> float:
         return first + second
@@ -393,6 +464,12 @@ class Sum(Arithmetic):
 class Difference(Arithmetic):
     """A difference."""
 
+    def constant(self, formats: Formats, node: Node, name: str, other: str) -> Interval:
+        taken = Interval(*formats.limits(other))
+        if name == node.inputs[0]:
+            return formats.shown_sum(node).less(taken.negative)
+        return formats.shown_sum(node).less(taken).negative
+
     @staticmethod
     def value(first: float, second: float) -> float:
         return first - second
@@ -401,6 +478,14 @@ class Difference(Arithmetic):
 @rules("mul")
 class Product(Arithmetic):
     """A product."""
+
+    def constant(self, formats: Formats, node: Node, name: str, other: str) -> Interval:
+        """Return factors by which any code but that of 0 becomes what readers do not see."""
+        shown, limits = formats.shown_sum(node), Interval(*formats.limits(other))
+        down, up = -shown.lo / formats.scale(other), shown.hi / formats.scale(other)
+        least = max(down if limits.hi > 0 else 0.0, up if limits.lo < 0 else 0.0)
+        most = max(up if limits.hi > 0 else 0.0, down if limits.lo < 0 else 0.0)
+        return Interval(-least, most)
 
     @staticmethod
     def step_of(first: float, second: float) -> float:

@@ -38,6 +38,7 @@ from nnef_hw.quantize.params import MULT_BITS, FixedParams, index_qtype, softmax
 from nnef_hw.quantize.short_arithmetic import short_product, short_sum, short_table
 from nnef_hw.quantize.tflite_tables import single_quotient, tflite_table
 from nnef_hw.reference import unary_function
+from nnef_hw.reference.visible import EVERYTHING, hidden_infinities
 from nnef_hw.reference.windows import pool_counts
 from nnef_hw.tables import TABLE_BITS, unary_table
 from nnef_hw.tflite_division import tflite_quotient
@@ -209,7 +210,7 @@ def _keep(builder: _Builder, node: Node) -> Node:
     source = builder.qtype(node.inputs[0])
     builder.set_qtype(node.name, source)
     if node.op == "pad":
-        _check_padding(node, source)
+        _check_padding(builder.graph, node, source)
     return node
 
 
@@ -414,11 +415,12 @@ def _scale(qtype: QType) -> float:
     return qtype.scale
 
 
-def _check_padding(node: Node, source: QType) -> None:
-    """Refuse to put a value around an image that its format does not reach."""
+def _check_padding(graph: Graph, node: Node, source: QType) -> None:
+    """Refuse to put a value around an image that its format does not reach, but results show."""
     lo, hi = source.dequantize([source.lo, source.hi]).tolist()
     value, step = node.attributes(PadAttributes).value, _scale(source)
-    if not lo - step < value < hi + step:
+    shown = hidden_infinities(graph).get(node.name, EVERYTHING)
+    if shown.nearest(value) == value and not lo - step < value < hi + step:
         raise UnsupportedError(
             f"pad {node.name!r}: its value {value:g} lies outside of {lo:g}..{hi:g}, the range of "
             "its input's format",

@@ -16,10 +16,17 @@ from nnef_hw.quantize.scheme import Scheme
 from nnef_hw.quantize.simulate import Moments, Simulation
 from nnef_hw.quantize.source_quantization import source_bias, source_weights
 from nnef_hw.quantize.weights import choose_scales, fit_multipliers
+from nnef_hw.reference.visible import EVERYTHING, Interval
 
 __all__ = ["LayerQuantizer"]
 
 FloatArray = NDArray[np.float64]
+
+_FAR = 32.0
+"""How much further than needed a bias reaches: fitted weights may be larger than given ones.
+
+With 8 bits of weights and activations, 24 bits of a bias reach that far without coarser weights.
+"""
 
 
 class LayerQuantizer:
@@ -33,6 +40,11 @@ class LayerQuantizer:
         Format of the layer's input.
     simulation
         Values of the layer's input, as far as computed; None without samples.
+    shown
+        Sums beyond which readers of the result tell nothing apart: a bias needs to reach no
+        further.
+    covered
+        Range that the result's format covers; 0 alone if it is not known.
 
     Attributes
     ----------
@@ -47,6 +59,8 @@ class LayerQuantizer:
         scheme: Scheme,
         source: QType,
         simulation: Simulation | None,
+        shown: Interval = EVERYTHING,
+        covered: tuple[float, float] = (0.0, 0.0),
     ) -> None:
         assert isinstance(source.scale, float), "activations have one scale"
         self._filter, self._bias = (graph.tensor(name) for name in node.inputs[1:])
@@ -57,6 +71,11 @@ class LayerQuantizer:
         )
         self._groups = node.attributes(WeightsAttributes).groups
         self._source_codes = source_weights(self._filter)
+        if self._source_codes is None:
+            self._weights, self._bias_values = _of_leaps(
+                self._weights, self._bias_values, source, shown, covered
+            )
+            self._bias_values = _reaching(self._bias_values, self._weights, source, shown)
         self._moments: Moments | None = None
         if self._source_codes is None and simulation is not None:
             self._moments = simulation.moments(node, centered=scheme.correct_bias)
@@ -142,3 +161,45 @@ class LayerQuantizer:
     def _in_groups(self, weights: FloatArray) -> FloatArray:
         """Return [groups, rows, K]."""
         return weights.reshape(self._groups, len(weights) // self._groups, -1)
+
+
+def _reaching(bias: FloatArray, weights: FloatArray, source: QType, shown: Interval) -> FloatArray:
+    """Return biases [1, outC], of which those far beyond all that is shown are nearer to it.
+
+    They are beyond by many times what the layer can add: the results are the same.
+    """
+    lo, hi = source.dequantize([source.lo, source.hi]).tolist()
+    ends = weights.reshape(len(weights), -1)[..., None] * np.array([lo, hi])
+    down = _FAR * (shown.lo - ends.max(axis=2).sum(axis=1))
+    up = _FAR * (shown.hi - ends.min(axis=2).sum(axis=1))
+    return bias.clip(np.where(down < 0, down, -np.inf), np.where(up > 0, up, np.inf))
+
+
+def _of_leaps(
+    weights: FloatArray,
+    bias: FloatArray,
+    source: QType,
+    shown: Interval,
+    covered: tuple[float, float],
+) -> tuple[FloatArray, FloatArray]:
+    """Return smaller weights and a bias [1, outC], where from code to code results leap over all.
+
+    ``-1e9 x`` of an x that is 0 or 1 shows 0 or what is below all that is shown; a weight whose
+    step is twice the range of the result does, too. A power of two has a code in every scheme.
+    """
+    leap = 2.0 * (covered[1] - covered[0])
+    if shown == EVERYTHING or weights[0].size > 1 or not leap:
+        return weights, bias
+    factors, offsets = weights.reshape(-1, 1).copy(), bias.reshape(-1, 1).copy()
+    inputs = source.dequantize(np.arange(source.lo, source.hi + 1))
+    step = inputs[1] - inputs[0]
+    enough = np.exp2(np.ceil(np.log2(leap / step)))
+    far = np.abs(factors[:, 0]) > enough
+    results = factors * inputs + offsets
+    beyond = np.abs(results - results.clip(*covered))
+    nearest = beyond.argmin(axis=1)[:, None]
+    fixed = np.take_along_axis(results, nearest, axis=1).clip(covered[0] - leap, covered[1] + leap)
+    smaller = np.sign(factors) * enough
+    moved = fixed - smaller * inputs[nearest]
+    factors[far], offsets[far] = smaller[far], moved[far]
+    return factors.reshape(weights.shape), offsets.reshape(bias.shape)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,8 +12,9 @@ from numpy.typing import NDArray
 
 from nnef_hw.ir import Graph
 from nnef_hw.reference import iterate_float
+from nnef_hw.reference.visible import EVERYTHING, Interval, visible_intervals
 
-__all__ = ["Histogram", "Observation", "Progress", "observe"]
+__all__ = ["Histogram", "Observation", "Progress", "narrowed", "observe"]
 
 Progress = Callable[[str, int, int], None]
 """Takes what is being done, how many samples are done, and how many there are."""
@@ -24,6 +26,12 @@ _TINY = 1e-300
 
 _CHUNK_VALUES = 1 << 22
 """Activations that are held at a time."""
+
+_WORTH = 2.0
+"""How much narrower a range must become for values that no reader can tell apart to be one.
+
+Half as wide is one bit. Where less is gained, the calibration method alone decides.
+"""
 
 
 class Histogram:
@@ -57,13 +65,70 @@ class Histogram:
 
 @dataclass(slots=True, eq=False)
 class Observation:
-    """Least and greatest value of an activation, 0 included; mean [1, ...]; all values in bins."""
+    """Values of an activation, of which those that no reader can tell apart count as one.
+
+    Parameters
+    ----------
+    lo, hi
+        Least and greatest value, 0 included.
+    mean
+        [1, ...], of the values as they are.
+    cut_below, cut_above
+        Whether values below ``lo``, or above ``hi``, were left out: a format must have codes for
+        all that is left.
+    """
 
     lo: float
     hi: float
     mean: NDArray[np.float64]
     histogram: Histogram
     count: int = 0
+    cut_below: bool = False
+    cut_above: bool = False
+
+    @property
+    def seen(self) -> Interval:
+        """The interval beyond which readers told nothing apart; infinite where none had more."""
+        return Interval(
+            self.lo if self.cut_below else -math.inf, self.hi if self.cut_above else math.inf
+        )
+
+    def add(self, x: NDArray[Any], visible: Interval) -> None:
+        """Take values, with the interval beyond which readers tell nothing apart.
+
+        NaN and infinity, which tables map to their limits, count as 0 where readers see them.
+        """
+        visible = visible.with_all(Interval(0.0, 0.0))
+        below, above = (
+            bool(math.isfinite(end) and (x == infinity).any())
+            for end, infinity in ((visible.lo, -math.inf), (visible.hi, math.inf))
+        )
+        if below or above:
+            x = x.clip(visible.lo if below else -math.inf, visible.hi if above else math.inf)
+        if not np.isfinite(x).all():
+            x = np.where(np.isfinite(x), x, 0.0)
+        self.mean += x.sum(axis=0, keepdims=True, dtype=np.float64)
+        self.count += len(x)
+        seen = min(float(x.min()), 0.0), max(float(x.max()), 0.0)
+        lo, hi = kept = narrowed(seen, visible)
+        if lo < hi and kept != seen:
+            x = x.clip(lo, hi)
+            below, above = below or lo > seen[0], above or hi < seen[1]
+            seen = kept
+        self.lo, self.hi = min(self.lo, seen[0]), max(self.hi, seen[1])
+        self.cut_below, self.cut_above = self.cut_below or below, self.cut_above or above
+        self.histogram.add(x, max(-self.lo, self.hi))
+
+
+def narrowed(span: tuple[float, float], visible: Interval) -> tuple[float, float]:
+    """Return the part of a range that readers see, or all of it where that gains too little.
+
+    0 belongs to every range, and to what is seen.
+    """
+    lo, hi = min(span[0], 0.0), max(span[1], 0.0)
+    kept = Interval(lo, hi).within(visible.with_all(Interval(0.0, 0.0)))
+    is_worth = not math.isfinite(hi - lo) or hi - lo >= _WORTH * (kept.hi - kept.lo)
+    return (kept.lo, kept.hi) if is_worth else span
 
 
 def observe(
@@ -71,8 +136,7 @@ def observe(
 ) -> dict[str, Observation]:
     """Return the observation of every activation on real samples.
 
-    One pass over them, in batches: memory does not grow with their number. NaN and infinity,
-    which tables map to their limits, count as 0.
+    One pass over them, in batches: memory does not grow with their number.
     """
     found: dict[str, Observation] = {}
     total = len(next(iter(samples.values()))) if samples else 0
@@ -81,22 +145,13 @@ def observe(
     for values in iterate_float(graph, samples, chunk=max(1, min(64, _CHUNK_VALUES // volume))):
         first = next(iter(values))
         done += len(values[first]) // graph.steps(first)
-        for name, activation in values.items():
-            x = activation if np.isfinite(activation).all() else _finite(activation)
-            mean = x.sum(axis=0, keepdims=True, dtype=np.float64)
+        visible = visible_intervals(graph, values)
+        for name, x in values.items():
             if name not in found:
-                found[name] = Observation(0.0, 0.0, np.zeros(mean.shape), Histogram())
-            old = found[name]
-            old.lo, old.hi = min(old.lo, float(x.min())), max(old.hi, float(x.max()))
-            old.mean += mean
-            old.count += len(x)
-            old.histogram.add(x, max(-old.lo, old.hi))
+                found[name] = Observation(0.0, 0.0, np.zeros((1, *x.shape[1:])), Histogram())
+            found[name].add(x, visible.get(name, EVERYTHING))
         if progress is not None:
             progress("calibrating", done, total)
     for observation in found.values():
         observation.mean /= observation.count
     return found
-
-
-def _finite(x: NDArray[Any]) -> NDArray[Any]:
-    return np.where(np.isfinite(x), x, 0.0)

@@ -43,15 +43,16 @@ def computing_node(graph: Graph, name: str) -> Node | None:
     return node
 
 
-def padded_values(graph: Graph) -> dict[str, list[float]]:
-    """Return by activation the values that are put around it, which its format must have too."""
-    values: dict[str, list[float]] = {}
+def padded_values(graph: Graph) -> dict[str, list[tuple[str, float]]]:
+    """Return by activation the values that are put around it, each with the ``pad`` that does."""
+    values: dict[str, list[tuple[str, float]]] = {}
     for node in graph.nodes:
         if node.op == "pad":
             source = node.inputs[0]
             while (before := graph.producer(source)) and before.has(Trait.KEEPS_FORMAT):
                 source = before.inputs[0]
-            values.setdefault(source, []).append(node.attributes(PadAttributes).value)
+            value = node.attributes(PadAttributes).value
+            values.setdefault(source, []).append((node.name, value))
     return values
 
 

@@ -14,6 +14,7 @@ from nnef_hw.ir.operators import ConvAttributes
 from nnef_hw.numerics import QType
 from nnef_hw.reference.batching import is_batchable
 from nnef_hw.reference.program import Step
+from nnef_hw.reference.visible import EVERYTHING, Interval
 from nnef_hw.reference.windows import gather_taps, pad_border
 
 __all__ = ["Covariance", "Moments", "Simulation"]
@@ -123,12 +124,23 @@ class Simulation:
         """Whether many samples of a graph can be computed at once."""
         return is_batchable(graph)
 
-    def quantize_input(self, name: str, qtype: QType) -> None:
-        """Take the format of a graph input."""
+    def quantize_input(self, name: str, qtype: QType, seen: Interval = EVERYTHING) -> None:
+        """Take the format of a graph input, and what readers see of it."""
+        self._real[name] = _clipped(self._real[name], seen)
         self._fixed[name] = qtype.dequantize(qtype.quantize(self._real[name]))
 
-    def advance(self, node: Node, qtype: QType, constants: Mapping[str, FloatArray]) -> None:
-        """Compute a node; ``constants`` are the real numbers that its codes stand for."""
+    def advance(
+        self,
+        node: Node,
+        qtype: QType,
+        constants: Mapping[str, FloatArray],
+        seen: Interval = EVERYTHING,
+    ) -> None:
+        """Compute a node; ``constants`` are the real numbers that its codes stand for.
+
+        Real results beyond what readers see count as the nearest that they do: fitted weights
+        cannot, and need not, come close to them.
+        """
         step, count = Step.of(self._graph, node), self._count * self._graph.steps(node.name)
         real = step.run({**self._constants, **self._real}, count)
         fixed = step.run({**self._constants, **constants, **self._fixed}, count)
@@ -136,7 +148,8 @@ class Simulation:
             ordered = np.where(np.isnan(value), -np.inf, value)
             self._fixed[name] = qtype.dequantize(qtype.quantize(ordered))
             # infinite values have a code, too
-            self._real[name] = np.where(np.isfinite(real[name]), real[name], self._fixed[name])
+            x = _clipped(real[name], seen)
+            self._real[name] = np.where(np.isfinite(x), x, self._fixed[name])
         for name in set(node.inputs):
             self._pending_reads[name] -= 1
             if not self._pending_reads[name]:
@@ -148,6 +161,10 @@ class Simulation:
         name, shape = node.inputs[0], self._graph.tensor(node.inputs[1]).shape
         real, fixed = (_windows(node, x[name], shape) for x in (self._real, self._fixed))
         return Moments.of(real, fixed, centered=centered)
+
+
+def _clipped(x: FloatArray, seen: Interval) -> FloatArray:
+    return x if seen == EVERYTHING else x.clip(seen.lo, seen.hi)
 
 
 def _windows(node: Node, x: FloatArray, filter_shape: tuple[int, ...]) -> FloatArray:

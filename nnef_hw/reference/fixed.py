@@ -47,6 +47,7 @@ from nnef_hw.reference.rearrange import (
     take_slice,
 )
 from nnef_hw.reference.sequences import Sequences
+from nnef_hw.reference.visible import EVERYTHING, Interval, hidden_infinities
 from nnef_hw.reference.windows import convolve, gather_taps, pad_border, pool_counts
 from nnef_hw.tables import look_up
 from nnef_hw.tflite_division import TfliteQuotient
@@ -159,15 +160,20 @@ def _arranged(
 def quantize_inputs(graph: Graph, inputs: Mapping[str, NDArray[Any]]) -> dict[str, Codes]:
     """Codes of real inputs in the formats of a fixed graph's inputs.
 
-    Inputs far outside of a format's range saturate; many of them are worth a warning in the log.
+    Inputs far outside of a format's range saturate; many of them are worth a warning in the log,
+    unless they are so far outside that nothing in the network could tell.
     """
     codes: dict[str, Codes] = {}
     for name, x in check_inputs(graph, inputs).items():
         qtype = qtype_of(graph.tensor(name))
         codes[name] = qtype.quantize(x)
-        outside = float((np.abs(qtype.dequantize(codes[name]) - x) > qtype.scale).mean())
+        is_outside = np.abs(qtype.dequantize(codes[name]) - x) > qtype.scale
+        if is_outside.mean() <= SATURATION_LIMIT:
+            continue
+        lo, hi = qtype.dequantize([qtype.lo, qtype.hi]).tolist()
+        shown = hidden_infinities(graph).get(name, EVERYTHING).with_all(Interval(lo, hi))
+        outside = float((is_outside & (x >= shown.lo) & (x <= shown.hi)).mean())
         if outside > SATURATION_LIMIT:
-            lo, hi = qtype.dequantize([qtype.lo, qtype.hi])
             _log.warning(
                 "input %r: %.0f%% of the values are outside of %.4g..%.4g, the range seen in "
                 "calibration; calibrate with samples in random order",

@@ -20,6 +20,7 @@ from nnef_hw.reference import (
     iterate_float,
     quantize_inputs,
 )
+from nnef_hw.reference.visible import EVERYTHING, comparable, visible_intervals
 from nnef_hw.samples import Samples
 from nnef_hw.scoring import confusion, labelled, score
 
@@ -45,8 +46,7 @@ class _Comparison:
     error: float = 0.0
     histogram: Histogram = field(default_factory=Histogram)
 
-    def add(self, real: FloatArray, fixed: FloatArray, limits: tuple[float, float]) -> None:
-        finite = np.where(np.isfinite(real), real, fixed)
+    def add(self, finite: FloatArray, fixed: FloatArray, limits: tuple[float, float]) -> None:
         self.lo = min(self.lo, float(finite.min()))
         self.hi = max(self.hi, float(finite.max()))
         self.count += finite.size
@@ -98,10 +98,13 @@ def describe_quantization(
         for real, found in _both(canonical, fixed, samples):
             if drift is not None:
                 drift.add(real, found)
+            visible = visible_intervals(canonical, real)
             for name, values in found.items():
                 if name in real:
-                    limits = _limits(_qtype(fixed, name))
-                    compared.setdefault(name, _Comparison()).add(real[name], values, limits)
+                    qtype, seen = _qtype(fixed, name), visible.get(name, EVERYTHING)
+                    lo, hi = qtype.dequantize([qtype.lo, qtype.hi]).tolist()
+                    signal = comparable(real[name], values, seen, (lo, hi))
+                    compared.setdefault(name, _Comparison()).add(signal, values, _limits(qtype))
             outputs["float"].append(real[fixed.outputs[0]])
             outputs["fixed"].append(found[fixed.outputs[0]])
         joined = {key: np.concatenate(parts) for key, parts in outputs.items()}

@@ -24,6 +24,7 @@ from nnef_hw.reference import (
     trace_fixed,
     trace_float,
 )
+from nnef_hw.reference.visible import EVERYTHING, comparable, visible_intervals
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.rtl import RtlOutcome, Trace, run_rtl
 from nnef_hw.run.trace import TRACED_FRAMES, announce_trace, layer_scopes, traced
@@ -284,13 +285,18 @@ def layer_quality(canonical: Graph | None, fixed: Graph, samples: Samples) -> li
     assert canonical.stage != Stage.FIXED
     real = trace_float(canonical, samples.inputs)
     codes = trace_fixed(fixed, quantize_inputs(fixed, samples.inputs))
+    visible = visible_intervals(canonical, real)
     layers = []
     for node in fixed.nodes:
         name = node.name
         if name not in real or node.has(Trait.RESHAPES) or node.has(Trait.INDEX):
             continue
-        signal = np.asarray(real[name], np.float64)
-        noise = signal - dequantize_outputs(fixed, {name: codes[name]})[name]
+        qtype = fixed.tensor(name).qtype
+        assert qtype is not None, name
+        lo, hi = qtype.dequantize([qtype.lo, qtype.hi]).tolist()
+        found = qtype.dequantize(codes[name])
+        signal = comparable(real[name], found, visible.get(name, EVERYTHING), (lo, hi))
+        noise = signal - found
         ratio = decibels(np.square(signal).sum(), np.square(noise).sum())
         layers.append({"name": name, "op": node.op, "sqnr_db": ratio})
     return layers

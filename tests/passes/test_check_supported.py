@@ -78,7 +78,7 @@ REFUSED = {
         network(
             ("linear", [np.ones((2, 4)), np.full((1, 2), -np.inf)], {}, "scalar"), shape=(1, 4)
         ),
-        "linear 'linear': its input 'k_1' holds -inf at [0, 0]; train or export",
+        "linear 'linear': its input 'k_1' holds -inf at [0, 0]; use a finite number",
     ),
     "linear behind a reshape that is no flatten": (
         network(
