@@ -1,5 +1,6 @@
 """Numbers that no result can show, such as those of attention masks, take no codes from others."""
 
+import json
 from functools import cache
 
 import numpy as np
@@ -18,6 +19,9 @@ from nnef_hw.reference import (
     trace_fixed,
 )
 from nnef_hw.reference.visible import SOFTMAX_DEPTH, Interval, visible_intervals
+from nnef_hw.report.quantization import describe_quantization
+from nnef_hw.run.simulate import layer_quality
+from nnef_hw.samples import Samples
 from nnef_hw.testing import GraphBuilder
 
 LEAST = float(np.finfo(np.float32).min)
@@ -300,3 +304,25 @@ def test_what_each_operator_hands_back():
 def test_depth_of_a_softmax_is_where_its_table_ends():
     assert np.floor(65535 * np.exp(-SOFTMAX_DEPTH - 1e-9) + 0.5) == 0
     assert np.floor(65535 * np.exp(-SOFTMAX_DEPTH + 1e-3) + 0.5) == 1
+
+
+@pytest.mark.parametrize("value", [-1e9, LEAST, -np.inf])
+def test_reports_leave_out_what_no_result_shows(value):
+    graph, inputs = head(added, value, 0)
+    fixed, samples = quantize(graph, inputs), Samples(inputs)
+    found = describe_quantization(graph, fixed, samples)
+    rows = [row for row in found["layers"] if row["sqnr_db"] is not None]
+    assert min(row["sqnr_db"] for row in rows) > 15
+    assert max(row["clipped"] for row in rows) < 0.05
+    json.dumps(found, allow_nan=False)
+    compared = layer_quality(graph, fixed, samples)
+    assert min(row["sqnr_db"] for row in compared) > 15
+
+
+def test_inputs_that_hold_a_mask_are_no_reason_to_warn(caplog):
+    graph, inputs = head(given, -1e9, 0)
+    fixed = quantize(graph, inputs)
+    quantize_inputs(fixed, inputs)
+    assert not caplog.records
+    quantize_inputs(fixed, {**inputs, "x": 100 * inputs["x"]})
+    assert "are outside of" in caplog.text
