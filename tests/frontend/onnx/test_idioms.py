@@ -78,10 +78,22 @@ DISTANCES = """net (float[1,3] x) => (float[1,2] y) <float[2,3] a = {1, 2, 3, 4,
   c = ReduceSumSquare <axes = [1], keepdims = 1> (x)
   y = Gemm <transB = 1, alpha = -2.0> (x, a, c)
 }"""
+CAUSAL = """net (float[1,4,6] x) => (float[1,4,6] y) {
+  y = Attention <is_causal = 1, q_num_heads = 2, kv_num_heads = 2> (x, x, x)
+}"""
+MASKED = """net (float[1,2,3] x) => (float[1,2,3] y)
+  <float[2,3] m = {0, 1, 1, 0, 0, 1}> {
+  one = Constant <value_float = 1.0> ()
+  seen = Sub(one, m)
+  mask = Log(seen)
+  s = Add(x, mask)
+  y = Softmax(s)
+}"""
 CASES = {
     "assigned": (ASSIGNED, 13), "shifted": (SHIFTED, 16), "distances": (DISTANCES, 13),
     "nearest": (CHANNELS_LAST.replace("MODE", "nearest"), 13),
     "linear": (CHANNELS_LAST.replace("MODE", "linear"), 13),
+    "causal": (CAUSAL, 23), "masked": (MASKED, 17),
     "pixels": (PIXELS, 13), "best": (BEST, 13), "groups": (GROUPS, 18), "column": (COLUMN, 13),
     "biased": (BIASED, 13), "gelus": (GELUS, 13), "skip": (SKIP, 13),
     "normalized": (NORMALIZED, 12),
