@@ -326,3 +326,16 @@ def test_inputs_that_hold_a_mask_are_no_reason_to_warn(caplog):
     assert not caplog.records
     quantize_inputs(fixed, {**inputs, "x": 100 * inputs["x"]})
     assert "are outside of" in caplog.text
+
+
+def test_what_a_scale_hands_back():
+    builder = GraphBuilder()
+    x = builder.op("cos", builder.input("x", (1, 3, 2, 2)), name="c")
+    y = builder.conv(x, np.array([4.0, -2.0, 0.0]).reshape(3, 1, 1, 1), np.ones(3), groups=3)
+    graph = simplify(builder.build(builder.op("relu", y)))
+    assert len(graph.nodes) == 2
+    ones = {node.name: np.ones((1, 3, 2, 2)) for node in graph.nodes}
+    assert visible_intervals(graph, ones)["c"] == Interval(-np.inf, np.inf)
+    graph = simplify(builder.build(builder.op("clamp", y, -7.0, 9.0)))
+    ones = {node.name: np.ones((1, 3, 2, 2)) for node in graph.nodes}
+    assert visible_intervals(graph, ones)["c"] == Interval(-4.0, 4.0)
