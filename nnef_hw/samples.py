@@ -35,6 +35,8 @@ _log = logging.getLogger(__name__)
 
 CALIBRATION_LIMIT = 200
 CALIBRATION_SHARE = 5
+ENOUGH_SAMPLES = 50
+"""Calibration samples from which on more of them hardly improve a network."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,27 +69,37 @@ class Samples:
         """Return windows as sequences of steps."""
         return replace(self, inputs={n: rows[n].sequences(x) for n, x in self.inputs.items()})
 
-    def split(self) -> tuple[Samples, Samples]:
-        """Return calibration samples, every n-th for at most min(200, 20%), and the others.
+    @property
+    def are_few(self) -> bool:
+        """Whether there are so few samples that all calibrate, and all are scored, too."""
+        return len(self) < ENOUGH_SAMPLES
 
-        They are spread evenly over the file because many files are sorted: by class, or by value.
-        Of less than five samples the first one calibrates; a lone one serves as both.
+    def split(self) -> tuple[Samples, Samples]:
+        """Return calibration samples and the others; few samples (:attr:`are_few`) are both.
+
+        Every fifth calibrates, or every n-th for at most 200; every second to fourth if these
+        are 50 then at most. They are spread evenly over the file because many files are sorted: by
+        class, or by value.
         """
-        return self.calibration(), self if len(self) == 1 else self[self.evaluation_mask()]
+        return self.calibration(), self if self.are_few else self[self.evaluation_mask()]
 
     def calibration(self) -> Samples:
         """Return the first part of :meth:`split`; without a copy of the other one."""
-        return self if len(self) == 1 else self[~self.evaluation_mask()]
+        return self if self.are_few else self[self.calibration_mask()]
+
+    def calibration_mask(self) -> NDArray[np.bool_]:
+        """Return which samples calibrate."""
+        if self.are_few:
+            return np.ones(len(self), bool)
+        most = max(2, min(CALIBRATION_SHARE, len(self) // ENOUGH_SAMPLES))
+        step = max(most, -(-len(self) // CALIBRATION_LIMIT))
+        chosen = np.zeros(len(self), bool)
+        chosen[: len(self) - len(self) % step : step] = True
+        return chosen
 
     def evaluation_mask(self) -> NDArray[np.bool_]:
         """Return which samples :meth:`split` leaves for evaluation."""
-        if len(self) == 1:
-            return np.ones(1, bool)
-        step = max(CALIBRATION_SHARE, -(-len(self) // CALIBRATION_LIMIT))
-        others = np.ones(len(self), bool)
-        others[: len(self) - len(self) % step : step] = False
-        others[0] = False
-        return others
+        return np.ones(len(self), bool) if self.are_few else ~self.calibration_mask()
 
 
 def samples_digest(samples: Samples | None) -> str:

@@ -57,7 +57,8 @@ class Comparison(Shown):
 
     def _parts(self) -> Iterator[RenderableType]:
         described = self.described
-        yield Text(f"{described['model']}: float and fixed on {described['samples']} samples")
+        scored = units.scored_samples(described)
+        yield Text(f"{described['model']}: float and fixed on {scored}")
         if self.accuracy is not None:
             metric = self.accuracy["metric"]
             scores = (
@@ -152,20 +153,25 @@ class FixedModel(Shown):
         Parameters
         ----------
         samples
-            By default those of the calibration that were left for this.
+            By default those of the calibration that were left for this, or all if they are few.
 
         Raises
         ------
         SampleError
             If there are none.
         """
+        calibrated = False
         if samples is not None:
             taken = take_samples(samples, self.graph)
         elif self._samples is not None:
             taken = self._samples.split()[1]
+            calibrated = self._samples.are_few and self._canonical is not None
         else:
             raise SampleError("there are no samples to compare with", remedy="give some")
-        return Comparison(describe_quantization(self._canonical or self.graph, self.graph, taken))
+        described = describe_quantization(
+            self._canonical or self.graph, self.graph, taken, calibrated=calibrated
+        )
+        return Comparison(described)
 
     def steps(self, axis: int | None = None) -> FixedModel:
         """Return the network that runs a network of windows step by step, with states.

@@ -139,8 +139,8 @@ class Model(Shown):
         ----------
         samples
             Representative inputs, perhaps with labels; see :func:`~nnef_hw.samples.take_samples`.
-            A fifth of them, 200 at most, calibrates, the others score. A model that its author
-            quantized needs none.
+            A fifth of them, 200 at most, calibrates, or up to a half of fewer than 250; the others
+            score. Fewer than 50 do both. A model that its author quantized needs none.
         scheme
             Widths, and how ranges are found; see :class:`~nnef_hw.quantize.Scheme`.
         accuracy_drop

@@ -369,8 +369,9 @@ def _simulate(options: BuildOptions, folder: BuildFolder, steps: Steps) -> dict[
             accuracy = accuracies(
                 folder.canonical, fixed, samples[mask],
                 {name: x[scored] for name, x in outcome.codes.items()},
-                len(samples) - int(mask.sum()),
+                int(samples.calibration_mask().sum()) if is_float else 0,
                 (np.cumsum(mask) - 1)[order[scored]], positions=np.flatnonzero(mask),
+                calibrated=is_float and samples.are_few,
             )  # fmt: skip
             rows = layer_quality(folder.canonical, fixed, samples[mask][:TRACED_SAMPLES])
             noise = {row["name"]: row["sqnr_db"] for row in rows}

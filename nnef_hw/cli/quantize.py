@@ -165,10 +165,13 @@ def _quantize(options: argparse.Namespace) -> int:
         _print_summary(fixed, samples, options.output, searched=drop is not None)
         if options.report is None:
             if samples is not None:
-                print("--report FILE.html compares float and fixed on the others")
+                scored = "them" if samples.are_few else "the others"
+                print(f"--report FILE.html compares float and fixed on {scored}")
             return 0
     used, others = (None, None) if samples is None else samples.split()
-    described = describe_quantization(canonical or fixed, fixed, others)
+    described = describe_quantization(
+        canonical or fixed, fixed, others, calibrated=samples is not None and samples.are_few
+    )
     if options.report is not None:
         write_quantization_html(described, options.report)
     if options.json:
@@ -190,7 +193,7 @@ def _print_summary(fixed: Graph, samples: Samples | None, output: str, *, search
     if searched:
         print("bits of weights: " + ", ".join(f"{n} {b}" for n, b in weight_widths(fixed).items()))
     if samples is not None:
-        used = int((~samples.evaluation_mask()).sum()) or 1
+        used = int(samples.calibration_mask().sum())
         print(f"{used} of {len(samples)} samples calibrated")
 
 
@@ -202,5 +205,8 @@ def _print_accuracy(described: dict[str, Any], report: Path) -> None:
         metric = accuracy["metric"]
         scores = (f"{key} {units.score(accuracy[key], metric)}" for key in ("float", "fixed"))
         title = "accuracy" if metric == "accuracy" else "mean error"
-        print(f"{title} on {described['samples']} others: {', '.join(scores)}")
+        samples = f"{described['samples']} others"
+        if described["calibrated"]:
+            samples = units.scored_samples(described)
+        print(f"{title} on {samples}: {', '.join(scores)}")
     print(f"report: {report}")

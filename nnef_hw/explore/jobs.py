@@ -56,20 +56,21 @@ def quantize_graph(
         )
 
     found = quantize_model(graph, samples, scheme, stream, check=check)
-    others = None
+    others, is_float = None, found.canonical is not None
     if found.samples is not None:
-        others = found.samples if found.canonical is None else found.samples.split()[1]
+        others = found.samples.split()[1] if is_float else found.samples
+    calibrated = is_float and found.samples is not None and found.samples.are_few
     return Outcome(
         {"hash": graph_hash(found.fixed)},
         {FIXED: pickle.dumps(found.fixed),
-         REAL: pickle.dumps((found.canonical, others))},
+         REAL: pickle.dumps((found.canonical, others, calibrated))},
     )  # fmt: skip
 
 
 def score_fixed(quantized: bytes, real: bytes) -> Outcome:
     """Score a quantized network on samples that did not calibrate it; nothing if there are none."""
     fixed = pickle.loads(quantized)
-    canonical, others = pickle.loads(real)
+    canonical, others, calibrated = pickle.loads(real)
     if others is None:
         return Outcome(None, {})
     if canonical is None:
@@ -80,7 +81,7 @@ def score_fixed(quantized: bytes, real: bytes) -> Outcome:
             value = score(*labelled(fixed, outputs, others.labels))
         kind = None if value is None else value.kind
         number = None if value is None else value.value
-        return Outcome([kind, len(others), None, number, None, None, None], {})
+        return Outcome([kind, len(others), None, number, None, None, None, False], {})
     described = describe_quantization(canonical, fixed, others)
     noise = {layer["name"]: layer["sqnr_db"] for layer in described["layers"]}
     known = {name: value for name, value in noise.items() if value is not None}
@@ -88,7 +89,7 @@ def score_fixed(quantized: bytes, real: bytes) -> Outcome:
     accuracy = described["accuracy"] or dict.fromkeys(("metric", "float", "fixed"))
     return Outcome(
         [accuracy["metric"], len(others), accuracy["float"], accuracy["fixed"],
-         None if worst is None else known[worst], worst, noise.get(fixed.outputs[0])],
+         None if worst is None else known[worst], worst, noise.get(fixed.outputs[0]), calibrated],
         {},
     )  # fmt: skip
 

@@ -11,7 +11,7 @@ __all__ = ["Placed", "Point", "Quality"]
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """How good a fixed network is, on samples that calibration did not see.
+    """How good a fixed network is, on samples that calibration did not see, unless they are few.
 
     Parameters
     ----------
@@ -26,6 +26,8 @@ class Quality:
         or nothing to compare with.
     output_sqnr_db
         That of the first output.
+    calibrated
+        Whether the samples are those that calibrated, because there are few.
     """
 
     metric: str | None
@@ -35,6 +37,7 @@ class Quality:
     sqnr_db: float | None
     worst_layer: str | None
     output_sqnr_db: float | None
+    calibrated: bool = False
 
     @property
     def value(self) -> float:

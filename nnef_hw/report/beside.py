@@ -113,8 +113,11 @@ def _resource(key: str, kind: str, report: Report) -> Any:
 
 
 def _score(key: str, report: Report) -> Any:
+    """Return a score; none of the Verilog's of fewer samples than the others are of."""
     accuracy = report["accuracy"]
-    return None if accuracy is None else accuracy[key]
+    if accuracy is None or (key == "rtl" and not units.is_rtl_scored(accuracy)):
+        return None
+    return accuracy[key]
 
 
 def _least_ratio(report: Report) -> float | None:

@@ -88,6 +88,7 @@ def render_exploration(found: Mapping[str, Any]) -> str:
         plot=draw_points(drawn) if drawn else None,
         quality=_draw_quality(drawn),
         metric=_metric(drawn),
+        scored=_scored(drawn),
         boards=list(enumerate(_names(points))),
         widths=list(zip(_widths(points), map(_outline, range(len(_widths(points)))), strict=True)),
         placed=sum(point["stage"] == "placed" for point in points),
@@ -256,6 +257,12 @@ def _metric(points: Sequence[Row]) -> str:
     known = (point["quality"] for point in points if point["quality"])
     found = next(known, None)
     return (found["metric"] or "SQNR dB") if found else "SQNR dB"
+
+
+def _scored(points: Sequence[Row]) -> str:
+    """Say of which samples scores are; nothing if there are none."""
+    known = (point["quality"] for point in points if point["quality"])
+    return next((units.scored_samples(quality) for quality in known), "")
 
 
 def _quality(point: Row) -> float | None:

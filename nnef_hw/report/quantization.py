@@ -59,7 +59,7 @@ class _Comparison:
 
 
 def describe_quantization(
-    canonical: Graph, fixed: Graph, samples: Samples | None
+    canonical: Graph, fixed: Graph, samples: Samples | None, *, calibrated: bool = False
 ) -> dict[str, Any]:
     """Return what ``nnef-hw quantize --json`` prints, as plain values.
 
@@ -68,7 +68,9 @@ def describe_quantization(
     canonical, fixed
         A network and its quantized form.
     samples
-        Samples that calibration did not see; None describes formats only.
+        Samples that calibration did not see, or all if there are few; None describes formats only.
+    calibrated
+        Whether these samples are those that calibrated.
 
     Returns
     -------
@@ -85,6 +87,7 @@ def describe_quantization(
         "model": canonical.name,
         "weight_bytes": weight_bytes(fixed),
         "samples": 0 if samples is None else len(samples),
+        "calibrated": calibrated,
         "accuracy": None,
         "confusion": None,
         "steps": [],

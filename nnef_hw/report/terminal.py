@@ -250,11 +250,13 @@ def _checks(report: Mapping[str, Any]) -> Iterator[tuple[str, Parts]]:
     accuracy = report["accuracy"]
     if accuracy is not None:
         metric = accuracy["metric"]
-        scores = ", ".join(
-            f"{key} {units.score(accuracy[key], metric)}" for key in ("float", "fixed", "rtl")
-        )
+        is_scored = units.is_rtl_scored(accuracy)
+        keys = ("float", "fixed", "rtl") if is_scored else ("float", "fixed")
+        scores = ", ".join(f"{key} {units.score(accuracy[key], metric)}" for key in keys)
         title = "accuracy" if metric == "accuracy" else "mean error"
         samples = f" on {units.scored_samples(accuracy)}"
+        if not is_scored:
+            samples += f", rtl {units.rtl_agreement(accuracy)}"
         yield title, [("", scores), ("dim", samples)]
 
 

@@ -20,6 +20,7 @@ __all__ = [
     "folding",
     "image",
     "images",
+    "is_rtl_scored",
     "megahertz",
     "middle",
     "percent",
@@ -28,7 +29,9 @@ __all__ = [
     "rate",
     "reads",
     "resource_rows",
+    "rtl_agreement",
     "score",
+    "scored_samples",
     "share",
     "shorten",
     "step",
@@ -221,10 +224,24 @@ def short_run_interval(simulation: Mapping[str, Any], steady: int) -> int | None
 
 
 def scored_samples(accuracy: Mapping[str, Any]) -> str:
-    """How many samples were scored; and how many in simulation, if not all."""
-    samples, simulated = accuracy["samples"], accuracy["rtl_samples"]
-    of_rtl = "" if simulated == samples else f", rtl on {count(simulated)} of them"
-    return f"{count(samples)} samples{of_rtl}"
+    """How many samples were scored, and whether they are those that calibrated."""
+    samples = accuracy["samples"]
+    also = ""
+    if accuracy["calibrated"]:
+        also = ", those that calibrated" if samples > 1 else ", the one that calibrated"
+    return f"{count(samples)} sample{'s' * (samples != 1)}{also}"
+
+
+def is_rtl_scored(accuracy: Mapping[str, Any]) -> bool:
+    """Whether the score of the Verilog is of the samples that the others are of."""
+    return bool(accuracy["rtl_samples"] == accuracy["samples"])
+
+
+def rtl_agreement(accuracy: Mapping[str, Any]) -> str:
+    """Say on how many samples the Verilog gives what the fixed-point model does."""
+    equal = "equal to" if accuracy["rtl_equal"] else "unlike"
+    samples = accuracy["rtl_samples"]
+    return f"{equal} fixed on {count(samples)} of them" if samples else "run on none of them"
 
 
 def share(part: float | None, whole: float | None) -> float | None:

@@ -203,6 +203,7 @@ def accuracies(
     simulated: NDArray[np.intp] | None = None,
     *,
     positions: NDArray[np.intp] | None = None,
+    calibrated: bool = False,
 ) -> dict[str, Any] | None:
     """Score float, fixed and RTL against the labels, by the first output; None without labels.
 
@@ -214,6 +215,8 @@ def accuracies(
         Positions of the samples that the RTL's codes are of, if not of all.
     positions
         Numbers of the samples in their file, if it has others.
+    calibrated
+        Whether these samples are those that calibrated, too.
     """
     if samples.labels is None:
         return None
@@ -226,9 +229,11 @@ def accuracies(
 
     judged = labelled(fixed, dequantize_outputs(fixed, fixed_codes)[name], samples.labels)
     fixed_score = score(*judged)
-    rtl = None
+    rtl, equal = None, None
     if len(labels):
         rtl = scored(dequantize_outputs(fixed, rtl_codes)[name], labels).value
+        same = fixed_codes[name] if simulated is None else fixed_codes[name][simulated]
+        equal = bool(np.array_equal(rtl_codes[name], same))
     real = None
     if canonical is not None:
         real = scored(run_float(canonical, samples.inputs)[name], samples.labels).value
@@ -236,7 +241,9 @@ def accuracies(
         "metric": fixed_score.kind,
         "samples": len(samples),
         "calibration_samples": calibration_samples,
+        "calibrated": calibrated,
         "rtl_samples": len(labels),
+        "rtl_equal": equal,
         "float": real,
         "fixed": fixed_score.value,
         "rtl": rtl,
@@ -248,8 +255,8 @@ def accuracies(
 def compare(build: BuildFolder, given: Given) -> dict[str, Any]:
     """Compare float, fixed and RTL: bit-exactness on all samples, accuracy, SQNR per layer.
 
-    Accuracy is of those samples that calibration does not take. SQNR is measured on
-    the first of those.
+    Accuracy is of those samples that calibration does not take, or of all if there are so few that
+    it takes all. SQNR is measured on the first of those.
     """
     fixed, canonical = build.fixed, build.canonical
     samples = take_samples(given, fixed)
@@ -257,17 +264,20 @@ def compare(build: BuildFolder, given: Given) -> dict[str, Any]:
     verilog, top = build.simulated
     outcome = run_rtl(verilog, build.plan, fixed, codes, top=top)
     row = simulation_row(build.plan, outcome, run_fixed(fixed, codes))
-    mask = samples.evaluation_mask() if canonical is not None else np.ones(len(samples), bool)
+    is_float = canonical is not None
+    mask = samples.evaluation_mask() if is_float else np.ones(len(samples), bool)
+    calibration = int(samples.calibration_mask().sum()) if is_float else 0
     scored = accuracies(
         canonical, fixed, samples[mask], {name: x[mask] for name, x in outcome.codes.items()},
-        len(samples) - int(mask.sum()), positions=np.flatnonzero(mask),
+        calibration, positions=np.flatnonzero(mask), calibrated=is_float and samples.are_few,
     )  # fmt: skip
     result = {
         "samples": len(samples),
         "bit_exact": row["bit_exact"],
         "mismatches": row["mismatches"],
-        "calibration_samples": len(samples) - int(mask.sum()),
+        "calibration_samples": calibration,
         "evaluation_samples": int(mask.sum()),
+        "calibrated": is_float and samples.are_few,
         "accuracy": None,
         "mae": None,
         "layers": layer_quality(canonical, fixed, samples[mask][:TRACED_SAMPLES]),

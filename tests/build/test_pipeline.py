@@ -94,8 +94,9 @@ def test_report(finished):
     used = report["cycles_per_inference"] * report["multipliers"]
     assert report["mac_utilization"] == report["macs"] / used
     assert report["inferences_per_second"] == 24e6 / report["cycles_per_inference"]
-    assert report["accuracy"]["calibration_samples"] == 4
-    assert report["accuracy"]["samples"] == 16
+    # so few that all calibrate
+    assert report["accuracy"]["calibration_samples"] == report["accuracy"]["samples"] == 20
+    assert report["accuracy"]["calibrated"] is True
     assert report["bitstream"] is report["timing_met"] is report["fmax_mhz"] is None
     assert all(row["used"] is None for row in report["resources"].values())
     assert {"compile", "simulate", "total"} == report["seconds"].keys()
@@ -106,27 +107,26 @@ def test_some_frames_are_simulated_and_all_scored(finished, model, options, tmp_
     simulation, accuracy = report["simulation"], report["accuracy"]
     assert (simulation["frames"], simulation["frames_given"]) == (5, 20)
     assert simulation["bit_exact"] is True
-    assert accuracy["samples"] == finished[1]["accuracy"]["samples"] == 16
+    assert accuracy["samples"] == finished[1]["accuracy"]["samples"] == 20
     for key in ("float", "fixed"):
         assert accuracy[key] == finished[1]["accuracy"][key]
-    # of twenty samples 0, 5, 10 and 15 calibrate
-    chosen = [n for n in (0, 16, 8, 4, 12) if n % 5]
-    assert accuracy["rtl_samples"] == len(chosen) == 4
+    chosen = [0, 16, 8, 4, 12]
+    assert (accuracy["rtl_samples"], accuracy["rtl_equal"]) == (5, True)
     folder = BuildFolder.open(tmp_path / "build")
     with np.load(model.with_name("samples.npz")) as file:
         inputs, labels = file["inputs"][chosen], file["labels"][chosen]
     codes = run_fixed(folder.fixed, quantize_inputs(folder.fixed, {"image": inputs}))["scores"]
-    assert accuracy["rtl"] == (codes.reshape(4, -1).argmax(axis=1) == labels).mean()
+    assert accuracy["rtl"] == (codes.reshape(5, -1).argmax(axis=1) == labels).mean()
 
 
 def test_time_ends_the_simulation_after_three_frames(options, tmp_path, monkeypatch):
     monkeypatch.setattr(pipeline, "SIMULATION_SECONDS", 0.0)
     report = build(options(tmp_path / "build", frames=None))
     assert (report["simulation"]["frames"], report["simulation"]["frames_given"]) == (3, 20)
-    assert report["accuracy"]["rtl_samples"] == 2
-    assert report["accuracy"]["samples"] == 16
+    assert report["accuracy"]["rtl_samples"] == 3
+    assert report["accuracy"]["samples"] == 20
     every = build(options(tmp_path / "build", frames="all"))
-    assert (every["simulation"]["frames"], every["accuracy"]["rtl_samples"]) == (20, 16)
+    assert (every["simulation"]["frames"], every["accuracy"]["rtl_samples"]) == (20, 20)
 
 
 def test_equal_inputs_give_equal_files(finished, model, options, tmp_path):
@@ -496,8 +496,8 @@ def test_build_with_bitstream(complete, tmp_path, monkeypatch):
     assert (simulation["frames"], simulation["bit_exact"]) == (frames, True)
     for key in ("cycles_per_inference", "latency_cycles"):
         assert simulation[key] == simulation[f"predicted_{key}"] == report[key]
-    keys = {"metric", "samples", "calibration_samples", "rtl_samples", "float", "fixed", "rtl",
-            "confusion", "worst"}  # fmt: skip
+    keys = {"metric", "samples", "calibration_samples", "calibrated", "rtl_samples", "rtl_equal",
+            "float", "fixed", "rtl", "confusion", "worst"}  # fmt: skip
     assert accuracy.keys() == keys
     assert report["noise"].keys() <= {layer["name"] for layer in report["layers"]} != set()
     assert accuracy["rtl"] == accuracy["fixed"] >= least

@@ -12,7 +12,8 @@ from nnef_hw.ir import Stage
 def test_quantize_and_run_fixed(cli, tiny, tmp_path):
     model, samples = tiny / "tiny.nnef.tgz", tiny / "samples.npz"
     value = cli("quantize", model, "--calibrate", samples, "-o", "q.nnef.tgz", "--json").json
-    assert value["calibration_samples"] == 4
+    assert value["calibration_samples"] == value["samples"] == 20
+    assert value["calibrated"] is True
     assert load(tmp_path / "q.nnef.tgz").stage == Stage.FIXED
     assert cli("check", "q.nnef.tgz").status == 0
 

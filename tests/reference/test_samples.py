@@ -122,8 +122,12 @@ def test_a_single_array_is_the_input(tmp_path):
 
 @pytest.mark.parametrize(
     ("count", "calibration", "evaluation"),
-    [(1, 1, 1), (2, 1, 1), (9, 1, 8), (10, 2, 8), (1000, 200, 800), (5000, 200, 4800)],
-)
+    [
+        (1, 1, 1), (2, 2, 2), (49, 49, 49),  # few
+        (50, 25, 25), (99, 49, 50), (150, 50, 100), (249, 62, 187), (250, 50, 200),
+        (1000, 200, 800), (5000, 200, 4800),
+    ],
+)  # fmt: skip
 def test_split(count, calibration, evaluation):
     samples = Samples({"x": np.arange(count)[:, None]}, np.arange(count))
     first, others = samples.split()
@@ -131,6 +135,10 @@ def test_split(count, calibration, evaluation):
     assert first.labels[0] == 0
     assert others.labels[-1] == count - 1
     assert len(others.labels) == evaluation
+    assert samples.are_few == (count < 50)
+    masks = samples.calibration_mask(), samples.evaluation_mask()
+    assert [mask.sum() for mask in masks] == [calibration, evaluation]
+    assert (masks[0] | masks[1]).all()
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 8, 20, 1032])
@@ -165,7 +173,7 @@ def test_sequences_of_a_network_with_states(write, rng):
     graph = gru()
     samples = load_samples(write(x=x, labels=labels), graph)
     assert len(samples) == 6
-    assert [len(part) for part in samples.split()] == [1, 5]
+    assert [len(part) for part in samples.split()] == [6, 6]
     y = rng.random((6, 4, 2))
     outputs, expected = labelled(graph, y, samples.labels)
     np.testing.assert_array_equal(outputs, y[:, -1])

@@ -163,7 +163,9 @@ def _tiny():
         "accuracy": {
             "samples": 800,
             "calibration_samples": 200,
+            "calibrated": False,
             "rtl_samples": 800,
+            "rtl_equal": True,
             "float": 0.98875,
             "fixed": 0.98625,
             "rtl": 0.98625,

@@ -40,7 +40,26 @@ def test_simulation_of_some_frames_says_so(tiny):
     tiny["accuracy"] |= {"rtl_samples": 5, "rtl": 0.8}
     text = printed(tiny)
     assert "bit-exact over 7 of 1,000 frames (--frames all for all), cycles as" in text
-    assert "fixed 98.62%, rtl 80.00% on 800 samples, rtl on 5 of them" in text
+    assert "98.88%, fixed 98.62% on 800 samples, rtl equal to fixed on 5 of them\n" in text
+    assert "80" not in text.split("accuracy")[1].replace("800", "")
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"rtl_samples": 5, "rtl_equal": False}, "on 800 samples, rtl unlike fixed on 5 of them\n"),
+        ({"rtl_samples": 0, "rtl_equal": None}, "on 800 samples, rtl run on none of them\n"),
+        ({"calibrated": True}, "rtl 98.62% on 800 samples, those that calibrated\n"),
+        (
+            {"calibrated": True, "samples": 1, "rtl_samples": 1},
+            "rtl 98.62% on 1 sample, the one that calibrated\n",
+        ),
+    ],
+    ids=["unlike", "none", "calibrated", "one"],
+)
+def test_scores_say_of_which_samples_they_are(changes, text, tiny):
+    tiny["accuracy"] |= changes
+    assert text in printed(tiny)
 
 
 def test_layer_row_has_its_figures(tiny):

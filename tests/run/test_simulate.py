@@ -161,7 +161,14 @@ def test_accuracies(canonical, fixed, samples):
 
     # the score of the RTL is that of its own outputs
     perfect = np.eye(4, dtype=int)[samples.labels] * 50
-    assert accuracies(canonical, fixed, samples, {name: perfect}, 7)["rtl"] == 1.0
+    scores = accuracies(canonical, fixed, samples, {name: perfect}, 7)
+    assert (scores["rtl"], scores["rtl_equal"]) == (1.0, False)
+    chosen = np.array([40, 3])
+    scores = accuracies(canonical, fixed, samples, {name: codes[chosen]}, 7, chosen)
+    assert (scores["rtl_samples"], scores["rtl_equal"]) == (2, True)
+    chosen = chosen[::-1]
+    scores = accuracies(canonical, fixed, samples, {name: codes[[40, 3]]}, 7, chosen)
+    assert scores["rtl_equal"] is False
     assert accuracies(None, fixed, samples, {name: codes}, 0)["float"] is None
     assert accuracies(canonical, fixed, Samples(samples.inputs), {name: codes}, 7) is None
 
