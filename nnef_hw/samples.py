@@ -77,8 +77,8 @@ class Samples:
     def split(self) -> tuple[Samples, Samples]:
         """Return calibration samples and the others; few samples (:attr:`are_few`) are both.
 
-        Every fifth calibrates, or every n-th for at most 200; every second to fourth if these
-        are 50 then at most. They are spread evenly over the file because many files are sorted: by
+        Every fifth calibrates, or every n-th for at most 200. Of fewer than 250 about 50 do, but a
+        fifth is left out. They are spread evenly over the file because many files are sorted: by
         class, or by value.
         """
         return self.calibration(), self if self.are_few else self[self.evaluation_mask()]
@@ -91,10 +91,16 @@ class Samples:
         """Return which samples calibrate."""
         if self.are_few:
             return np.ones(len(self), bool)
-        most = max(2, min(CALIBRATION_SHARE, len(self) // ENOUGH_SAMPLES))
-        step = max(most, -(-len(self) // CALIBRATION_LIMIT))
-        chosen = np.zeros(len(self), bool)
-        chosen[: len(self) - len(self) % step : step] = True
+        count = len(self)
+        if count < 2 * ENOUGH_SAMPLES:
+            others = max(count // CALIBRATION_SHARE, count - ENOUGH_SAMPLES)
+            step = count // others
+            chosen = np.ones(count, bool)
+            chosen[step - 1 :: step] = False
+            return chosen
+        step = max(min(CALIBRATION_SHARE, count // ENOUGH_SAMPLES), -(-count // CALIBRATION_LIMIT))
+        chosen = np.zeros(count, bool)
+        chosen[: count - count % step : step] = True
         return chosen
 
     def evaluation_mask(self) -> NDArray[np.bool_]:

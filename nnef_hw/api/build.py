@@ -11,8 +11,10 @@ from typing import Any, Literal
 
 from numpy.typing import NDArray
 from rich.console import RenderableType
+from rich.text import Text
 
 from nnef_hw.api.show import Shown, framed, printed
+from nnef_hw.quantize.warnings import QualityWarning
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.device import Device, open_device
 from nnef_hw.run.executors import build_executor
@@ -48,6 +50,11 @@ class Build(Shown):
     def verilog(self) -> str:
         """The accelerator, one text."""
         return self._folder.verilog
+
+    @property
+    def warnings(self) -> list[QualityWarning]:
+        """Why to doubt its network: samples, or what quantization loses, and what helps."""
+        return [QualityWarning.from_json(each) for each in self.report["warnings"]]
 
     @property
     def bitstream(self) -> Path | None:
@@ -127,6 +134,7 @@ class Build(Shown):
 
     def _parts(self) -> Iterator[RenderableType]:
         yield printed(self.report)
+        yield from map(Text, map(str, self.warnings))
 
     def _repr_html_(self) -> str:
         return framed((self.path / "report.html").read_text(encoding="utf-8"))

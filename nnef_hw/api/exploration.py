@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from rich.console import RenderableType
+from rich.text import Text
 
 from nnef_hw.api.show import Shown, framed
 from nnef_hw.explore import Point
+from nnef_hw.quantize.warnings import QualityWarning
 from nnef_hw.report.exploration import exploration_tables, render_exploration
 
 __all__ = ["Exploration"]
@@ -30,11 +31,14 @@ class Exploration(Shown):
     points
         All designs: ``board``, ``weight_bits``, ``cycles_per_inference``, ``rate`` (inferences per
         second), ``lut`` (share of the device), ``quality``, ``placed``, ``refusal``, ``build``.
+    warnings
+        Why to doubt the samples.
     """
 
     model: str
     path: Path
     points: Sequence[Point]
+    warnings: tuple[QualityWarning, ...] = ()
 
     @property
     def front(self) -> list[Point]:
@@ -42,13 +46,18 @@ class Exploration(Shown):
         best = [point for point in self.points if point.is_front]
         return sorted(best, key=lambda point: (point.board, -point.rate))
 
-    @cached_property
-    def _found(self) -> dict[str, Any]:
-        points = [point.to_json() for point in self.points]
-        return {"model": self.model, "points": points, "commands": []}
+    def to_json(self) -> dict[str, Any]:
+        """Return what its page shows, as plain values."""
+        return {
+            "model": self.model,
+            "points": [point.to_json() for point in self.points],
+            "commands": [],
+            "warnings": [warning.to_json() for warning in self.warnings],
+        }
 
     def _parts(self) -> Iterator[RenderableType]:
-        yield from exploration_tables(self._found["points"])
+        yield from exploration_tables(self.to_json()["points"])
+        yield from map(Text, map(str, self.warnings))
 
     def _repr_html_(self) -> str:
-        return framed(render_exploration(self._found))
+        return framed(render_exploration(self.to_json()))

@@ -21,6 +21,9 @@ from nnef_hw.errors import SampleError
 from nnef_hw.frontend import graph_hash, save
 from nnef_hw.ir import Graph
 from nnef_hw.passes.stream_time import StreamTime
+from nnef_hw.quantize.diagnosis import loss_warnings, with_remedies
+from nnef_hw.quantize.measure import measure
+from nnef_hw.quantize.warnings import QualityWarning
 from nnef_hw.reference import dequantize_outputs, quantize_inputs, run_fixed
 from nnef_hw.report import units
 from nnef_hw.report.quantization import describe_quantization, weight_bytes, weight_widths
@@ -51,6 +54,11 @@ class Comparison(Shown):
         return found
 
     @property
+    def warnings(self) -> list[QualityWarning]:
+        """Why to doubt the fixed model."""
+        return [QualityWarning.from_json(each) for each in self.described["warnings"]]
+
+    @property
     def sqnr_db(self) -> dict[str, float | None]:
         """Signal to quantization noise of every layer's result in dB; None if there is no noise."""
         return {layer["name"]: layer["sqnr_db"] for layer in self.described["layers"]}
@@ -67,6 +75,7 @@ class Comparison(Shown):
             yield Text(f"{metric}: {', '.join(scores)}")
         keys = ("name", "op", "sqnr_db")
         yield rows_table([{key: layer[key] for key in keys} for layer in described["layers"]])
+        yield from map(Text, map(str, self.warnings))
 
     def _repr_html_(self) -> str:
         return framed(render_quantization(self.described))
@@ -87,6 +96,8 @@ class FixedModel(Shown):
         What it was calibrated and will be verified with.
     window
         Of the steps of another one: that network of a whole window.
+    warnings
+        Why to doubt it: its samples, or what it loses, and what helps.
     """
 
     def __init__(
@@ -97,8 +108,9 @@ class FixedModel(Shown):
         canonical: Graph | None,
         samples: Samples | None,
         window: Graph | None = None,
+        warnings: tuple[QualityWarning, ...] = (),
     ) -> None:
-        self.graph = fixed
+        self.graph, self.warnings = fixed, warnings
         self._source, self._canonical, self._samples = graph, canonical, samples
         self._window = window
 
@@ -160,17 +172,22 @@ class FixedModel(Shown):
         SampleError
             If there are none.
         """
-        calibrated = False
+        calibrated, warnings = False, self.warnings
         if samples is not None:
             taken = take_samples(samples, self.graph)
+            if self._canonical is not None:
+                found = measure(self._canonical, self.graph, taken.inputs, taken.labels)
+                losses = loss_warnings(self._canonical, found, taken.labels)
+                warnings = tuple(with_remedies(losses, self.warnings))
         elif self._samples is not None:
             taken = self._samples.split()[1]
             calibrated = self._samples.are_few and self._canonical is not None
         else:
             raise SampleError("there are no samples to compare with", remedy="give some")
         described = describe_quantization(
-            self._canonical or self.graph, self.graph, taken, calibrated=calibrated
-        )
+            self._canonical or self.graph, self.graph, taken, calibrated=calibrated,
+            warnings=warnings,
+        )  # fmt: skip
         return Comparison(described)
 
     def steps(self, axis: int | None = None) -> FixedModel:
@@ -195,8 +212,9 @@ class FixedModel(Shown):
         canonical = self._canonical and stream.steps(self._canonical)[0]
         samples = self._samples and self._samples.in_steps(rows)
         return FixedModel(
-            step, graph=self._source, canonical=canonical, samples=samples, window=self.graph
-        )
+            step, graph=self._source, canonical=canonical, samples=samples, window=self.graph,
+            warnings=self.warnings,
+        )  # fmt: skip
 
     def schedule(
         self,
@@ -259,7 +277,7 @@ class FixedModel(Shown):
         }
         model = PlannedModel(
             self._source, self._samples, self.graph, self._canonical, plan, others,
-            self._window,
+            self._window, self.warnings,
         )  # fmt: skip
         return Plan(model, target, wishes)
 
@@ -290,3 +308,4 @@ class FixedModel(Shown):
             for name, tensor in self.graph.tensors.items()
             if (qtype := tensor.qtype) is not None and tensor.label is None
         ])
+        yield from map(Text, map(str, self.warnings))

@@ -20,7 +20,7 @@ from nnef_hw.api.sources import as_file
 from nnef_hw.api.survey import Check, Survey
 from nnef_hw.architectures import ARCHITECTURES, AUTO
 from nnef_hw.boards import BOARDS, Board, find_board, find_boards
-from nnef_hw.build.fixed import device_budget, fix_model
+from nnef_hw.build.fixed import buildable, device_budget, doubts, judge_model
 from nnef_hw.build.options import check_wishes
 from nnef_hw.build.survey import outlooks
 from nnef_hw.errors import UsageError
@@ -30,6 +30,7 @@ from nnef_hw.frontend import save
 from nnef_hw.frontend.named_states import NamedStates
 from nnef_hw.ir import Graph, Stage
 from nnef_hw.quantize import Budget, Scheme
+from nnef_hw.quantize.warnings import announce
 from nnef_hw.reference import run_float
 from nnef_hw.report.exploration import write_exploration
 from nnef_hw.report.models import check_model, inspect_model, inspection
@@ -139,7 +140,7 @@ class Model(Shown):
         ----------
         samples
             Representative inputs, perhaps with labels; see :func:`~nnef_hw.samples.take_samples`.
-            A fifth of them, 200 at most, calibrates, or up to a half of fewer than 250; the others
+            A fifth of them, 200 at most, calibrates, or about 50 of fewer than 250; the others
             score. Fewer than 50 do both. A model that its author quantized needs none.
         scheme
             Widths, and how ranges are found; see :class:`~nnef_hw.quantize.Scheme`.
@@ -169,10 +170,14 @@ class Model(Shown):
             raise UsageError("board is for a search", remedy="give accuracy_drop, too")
         taken = None if samples is None else take_samples(samples, self.graph)
         with progress_bar() as progress:
-            fixed, canonical = fix_model(
-                self.graph, taken, wanted, budget=budget, progress=progress
+            made = judge_model(
+                self.graph, taken, wanted, budget=budget, progress=progress, check=buildable
             )
-        return FixedModel(fixed, graph=self.graph, canonical=canonical, samples=taken)
+        announce(made.warnings)
+        return FixedModel(
+            made.fixed, graph=self.graph, canonical=made.canonical, samples=taken,
+            warnings=made.warnings,
+        )  # fmt: skip
 
     def plan(
         self,
@@ -208,6 +213,7 @@ class Model(Shown):
         check_wishes(arch, {"clock_mhz": clock_mhz, "target_fps": target_fps})
         targets = _targets(boards) or BOARDS
         taken = None if samples is None else take_samples(samples, self.graph)
+        announce(doubts(self.graph, taken))
         found = outlooks(
             self.graph, targets, taken, _scheme(Scheme(), options),
             arch=arch, clock_mhz=clock_mhz, target_fps=target_fps,
@@ -280,9 +286,12 @@ class Model(Shown):
                 f"clock_mhz={clock_mhz}{wish}).build(seeds={seeds})"
             )
 
+        taken = None if samples is None else take_samples(samples, self.graph)
+        warnings = doubts(self.graph, taken)
+        announce(warnings)
         sweep = Sweep(
             graph=self.graph,
-            samples=None if samples is None else take_samples(samples, self.graph),
+            samples=taken,
             boards=_targets(boards),
             weight_bits=weight_bits,
             target_fps=target_fps,
@@ -297,11 +306,8 @@ class Model(Shown):
         running: AbstractContextManager[Pool] = Processes() if pool is None else nullcontext(pool)
         with running as workers, progress_bar() as progress:
             points = explore(sweep, folder, workers, progress or (lambda what, done, total: None))
-        found = Exploration(self.name, folder, points)
-        write_exploration(
-            {"model": self.name, "points": [point.to_json() for point in points], "commands": []},
-            folder / "index.html",
-        )
+        found = Exploration(self.name, folder, points, tuple(warnings))
+        write_exploration(found.to_json(), folder / "index.html")
         return found
 
     def save(self, path: Path | str) -> None:

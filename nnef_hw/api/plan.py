@@ -100,6 +100,7 @@ class Plan(Shown):
             plan=plan, insides=insides, others=self._model.others, target=self._target,
             baud=DEFAULT_BAUD, synthesis=None, simulation=None, accuracy=None, bitstream=None,
             seconds={}, commands=[],
+            warnings=[warning.to_json() for warning in self._model.warnings],
         )  # fmt: skip
         plain: dict[str, Any] = json.loads(json.dumps(report))
         return plain

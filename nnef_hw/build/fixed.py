@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from nnef_hw.architecture import Architecture
+from nnef_hw.architectures import AUTO, able_architectures
 from nnef_hw.devices import Device, Target
 from nnef_hw.errors import SampleError, UsageError
 from nnef_hw.ir import Graph, Stage
 from nnef_hw.passes import simplify
 from nnef_hw.passes.stream_time import StreamTime
 from nnef_hw.quantize import Budget, Scheme, equalize, quantize, search_widths
+from nnef_hw.quantize.diagnosis import judge_network
+from nnef_hw.quantize.measure import NOISE_SAMPLES, sample_values
 from nnef_hw.quantize.observe import Progress
 from nnef_hw.quantize.search import WIDTHS
+from nnef_hw.quantize.suspicion import suspect_samples
+from nnef_hw.quantize.warnings import QualityWarning
 from nnef_hw.samples import Samples
 from nnef_hw.stream_rows import StreamRows
 
 __all__ = [
-    "Quantized", "check_weights", "device_budget", "fix_model", "quantize_model", "windows",
+    "Judged", "Quantized", "buildable", "check_weights", "device_budget", "doubts", "fix_model",
+    "judge_model", "quantize_model", "windows",
 ]  # fmt: skip
 
 DEFAULT_SCHEME = Scheme()
 LOGIC_FOR_MULTIPLIERS = 0.5
 """Share of a device's LUTs that multipliers may take."""
+MOST_JUDGED_VALUES = 1 << 26
+"""Numbers of all samples together that a network is judged by."""
 
 
 def fix_model(
@@ -55,13 +64,59 @@ def fix_model(
         If the scheme does not fit the model, or the budget is too small; if a fixed graph is to be
         quantized in another way.
     """
+    made = judge_model(graph, samples, scheme, budget=budget, progress=progress, judges=False)
+    return made.fixed, made.canonical
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What :func:`fix_model` returns, and why to doubt it.
+
+    Parameters
+    ----------
+    fixed, canonical
+        See :func:`fix_model`.
+    warnings
+        Of its samples, and of what it loses.
+    """
+
+    fixed: Graph
+    canonical: Graph | None
+    warnings: tuple[QualityWarning, ...] = ()
+
+
+def judge_model(
+    graph: Graph,
+    samples: Samples | None,
+    scheme: Scheme = DEFAULT_SCHEME,
+    *,
+    budget: Budget | None = None,
+    progress: Progress | None = None,
+    judges: bool = True,
+    check: Callable[[Graph], None] = lambda fixed: None,
+) -> Judged:
+    """Quantize a model as :func:`fix_model` does, and judge what comes of it.
+
+    Parameters
+    ----------
+    judges
+        Whether to look at the samples, compare both networks, and try other schemes if the fixed
+        one loses too much.
+    check
+        Raises an error for a fixed graph that cannot be built: for schemes that are tried.
+
+    Raises
+    ------
+    NnefHwError
+        As :func:`fix_model`.
+    """
     if graph.stage == Stage.FIXED:
         if scheme != DEFAULT_SCHEME or budget is not None:
             raise UsageError(
                 f"model {graph.name!r} is fixed: its formats and integers stay as they are",
                 remedy="omit the options of quantization, or give the model that it was made from",
             )
-        return graph, None
+        return Judged(graph, None)
     canonical = graph if graph.stage == Stage.CANONICAL else simplify(graph)
     if scheme.equalize:
         canonical, scheme = equalize(canonical), replace(scheme, equalize=False)
@@ -71,7 +126,7 @@ def fix_model(
                 "widths cannot be searched without samples",
                 remedy="give labelled inputs with --calibrate samples.npz",
             )
-        return quantize(canonical, None, scheme), canonical
+        return Judged(quantize(canonical, None, scheme), canonical)
     seen = samples.calibration()
     if budget is not None:
         if len(samples) == 1:
@@ -83,7 +138,38 @@ def fix_model(
         scheme = search_widths(
             canonical, seen.inputs, (others.inputs, others.labels), scheme, budget, progress
         )
-    return quantize(canonical, seen.inputs, scheme, progress), canonical
+    begin = time.monotonic()
+    fixed = quantize(canonical, seen.inputs, scheme, progress)
+    if not judges:
+        return Judged(fixed, canonical)
+    seconds, others = time.monotonic() - begin, _judged_by(canonical, samples)
+    if progress is not None:
+        progress("comparing", 1, 1)
+    warnings = judge_network(
+        canonical, fixed, scheme, seen.inputs, (others.inputs, others.labels),
+        seconds=seconds, check=check,
+    )  # fmt: skip
+    return Judged(fixed, canonical, (*suspect_samples(canonical, seen.inputs), *warnings))
+
+
+def buildable(fixed: Graph) -> None:
+    """Raise an error for a fixed graph that no architecture has hardware for."""
+    able_architectures(AUTO, fixed)
+
+
+def doubts(graph: Graph, samples: Samples | None) -> list[QualityWarning]:
+    """Return why to doubt the samples of a model, for what only plans with them."""
+    if samples is None or graph.stage == Stage.FIXED:
+        return []
+    canonical = graph if graph.stage == Stage.CANONICAL else simplify(graph)
+    return suspect_samples(canonical, samples.calibration().inputs)
+
+
+def _judged_by(graph: Graph, samples: Samples) -> Samples:
+    """Return samples that did not calibrate; of large networks some of them."""
+    others = samples.split()[1]
+    most = max(NOISE_SAMPLES, MOST_JUDGED_VALUES // max(1, sample_values(graph, others.inputs)))
+    return others if len(others) <= most else others[:: -(-len(others) // most)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +184,15 @@ class Quantized:
         What it was calibrated with, as this network takes them.
     window
         The fixed network of a whole window, if it runs step by step.
+    warnings
+        Why to doubt it.
     """
 
     fixed: Graph
     canonical: Graph | None
     samples: Samples | None
     window: Graph | None = None
+    warnings: tuple[QualityWarning, ...] = ()
 
 
 def quantize_model(
@@ -115,14 +204,18 @@ def quantize_model(
     budget: Budget | None = None,
     progress: Progress | None = None,
     check: Callable[[Graph, Samples | None, Graph], None] | None = None,
+    judges: bool = False,
+    check_fixed: Callable[[Graph], None] = lambda fixed: None,
 ) -> Quantized:
-    """Quantize a model as :func:`fix_model` does, one that runs step by step as whole windows.
+    """Quantize a model as :func:`judge_model` does, one that runs step by step as whole windows.
 
     Parameters
     ----------
     check
         Called before anything is calibrated with the network that will be, its samples, and the
         network that is built.
+    judges, check_fixed
+        See :func:`judge_model`.
 
     Raises
     ------
@@ -135,15 +228,19 @@ def quantize_model(
         simple, used, extended = windows(simple, samples, stream)
     if check is not None:
         check(simple, used, simple if stream is None else stream.steps(simple)[0])
-    fixed, canonical = fix_model(simple, used, scheme, budget=budget, progress=progress)
+    made = judge_model(
+        simple, used, scheme, budget=budget, progress=progress, judges=judges, check=check_fixed
+    )
+    fixed, canonical = made.fixed, made.canonical
     if stream is None:
-        return Quantized(fixed, canonical, used)
+        return Quantized(fixed, canonical, used, warnings=made.warnings)
     step, rows = stream.steps(fixed, extended)
     return Quantized(
         step,
         canonical and stream.steps(canonical, extended)[0],
         used and used.in_steps(rows),
         fixed,
+        made.warnings,
     )
 
 

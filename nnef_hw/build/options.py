@@ -22,6 +22,7 @@ from nnef_hw.frontend.named_states import NamedStates
 from nnef_hw.ir import Graph
 from nnef_hw.passes.stream_time import StreamTime
 from nnef_hw.quantize import Scheme
+from nnef_hw.quantize.warnings import QualityWarning
 from nnef_hw.samples import Samples
 
 __all__ = [
@@ -49,6 +50,8 @@ class PlannedModel:
         The plan, and what is known of the architectures that were not taken.
     window
         The fixed network of a whole window, if it runs step by step.
+    warnings
+        Why to doubt the fixed one.
     """
 
     graph: Graph
@@ -58,6 +61,7 @@ class PlannedModel:
     plan: Plan
     others: list[dict[str, Any]]
     window: Graph | None = None
+    warnings: tuple[QualityWarning, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,12 +40,14 @@ from nnef_hw.frontend import graph_hash, load
 from nnef_hw.ir import Graph, Stage
 from nnef_hw.passes import simplify
 from nnef_hw.process_group import run_parallel
+from nnef_hw.quantize.measure import NOISE_SAMPLES
+from nnef_hw.quantize.warnings import QualityWarning, announce
 from nnef_hw.reference import quantize_inputs, run_fixed
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.rtl import run_rtl
 from nnef_hw.run.simulate import (
-    TRACED_SAMPLES,
     accuracies,
+    found_losses,
     layer_quality,
     random_codes,
     require_exact,
@@ -171,6 +173,8 @@ def _build(
     seconds["total"] = round(time.perf_counter() - begin, 2)
 
     report = write_report(options, folder, target, compiled, verified, placed, seconds, steps)
+    if not isinstance(options.model, PlannedModel):  # its samples and losses are told already
+        announce(map(QualityWarning.from_json, report["warnings"]))
     require_exact(report["simulation"])
     if not steps.done:
         progress(UP_TO_DATE)
@@ -223,8 +227,10 @@ def _compile(
             made = options.model
         elif base is not None:
             simple = simplify(graph) if graph.stage == Stage.FLOAT else graph
-            fixed, canonical, plan = compile_weights(base, simple, samples, options)
-            made = PlannedModel(graph, samples, fixed, canonical, plan, [])
+            found, plan = compile_weights(base, simple, samples, options)
+            made = PlannedModel(
+                graph, samples, found.fixed, found.canonical, plan, [], warnings=found.warnings
+            )
         else:
             made = _plan(options, target, graph, samples, progress)
         fixed, canonical, plan = made.fixed, made.canonical, made.plan
@@ -239,6 +245,7 @@ def _compile(
             "stream": described,
             "seconds": {"compile": round(time.perf_counter() - begin, 2)},
             "others": made.others,
+            "warnings": [warning.to_json() for warning in made.warnings],
         }
 
     return dict(steps.run("compile", key, produce))
@@ -266,6 +273,9 @@ def _plan(
             )
         )
 
+    def check_fixed(fixed: Graph) -> None:
+        able_architectures(options.arch, fixed)
+
     made = quantize_model(
         graph,
         samples,
@@ -274,6 +284,8 @@ def _plan(
         budget=None if drop is None else device_budget(drop, target.device),
         progress=lambda what, done, total: progress(f"{what}, {done} of {total}"),
         check=check,
+        judges=True,
+        check_fixed=check_fixed,
     )
     plan, others = choose_plan(
         candidates,
@@ -284,7 +296,9 @@ def _plan(
         layer_counters=options.layer_counters,
         batch=options.batch,
     )
-    return PlannedModel(graph, made.samples, made.fixed, made.canonical, plan, others, made.window)
+    return PlannedModel(
+        graph, made.samples, made.fixed, made.canonical, plan, others, made.window, made.warnings
+    )
 
 
 def _simulate_and_synthesize(
@@ -361,7 +375,7 @@ def _simulate(options: BuildOptions, folder: BuildFolder, steps: Steps) -> dict[
         outcome = run_rtl(verilog, folder.plan, fixed, fed, top=top, **limit)
         order = order[: len(outcome.codes[fixed.outputs[0]])]
         expected = run_fixed(fixed, {name: values[order] for name, values in codes.items()})
-        accuracy, noise = None, {}
+        accuracy, noise, losses = None, {}, []
         if samples is not None:
             is_float = folder.canonical is not None
             mask = samples.evaluation_mask() if is_float else np.ones(len(samples), bool)
@@ -373,12 +387,14 @@ def _simulate(options: BuildOptions, folder: BuildFolder, steps: Steps) -> dict[
                 (np.cumsum(mask) - 1)[order[scored]], positions=np.flatnonzero(mask),
                 calibrated=is_float and samples.are_few,
             )  # fmt: skip
-            rows = layer_quality(folder.canonical, fixed, samples[mask][:TRACED_SAMPLES])
+            rows = layer_quality(folder.canonical, fixed, samples[mask][:NOISE_SAMPLES])
             noise = {row["name"]: row["sqnr_db"] for row in rows}
+            losses = found_losses(folder.canonical, fixed, noise, accuracy, int(mask.sum()))
         return {
             "simulation": simulation_row(folder.plan, outcome, expected, available=available),
             "accuracy": accuracy,
             "noise": noise,
+            "losses": [warning.to_json() for warning in losses],
             "seconds": {"simulate": round(time.perf_counter() - begin, 2)},
         }
 

@@ -18,6 +18,7 @@ from nnef_hw.build.summary import make_report, spi_rate
 from nnef_hw.build.synthesis import SynthesisResult, tool_identities
 from nnef_hw.devices import Target
 from nnef_hw.files import digest
+from nnef_hw.quantize.diagnosis import LOSSES
 from nnef_hw.report import write_html, write_json
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.sources import package_digest
@@ -56,6 +57,7 @@ def write_report(
     key = digest(
         package_digest(), folder.plan.dumps(),
         json.dumps([compiled["others"], compiled["stream"], verified, placement, commands]),
+        json.dumps(compiled["warnings"]),
         json.dumps([places, origin]),
     )  # fmt: skip
 
@@ -68,6 +70,7 @@ def write_report(
             others=compiled["others"], stream=compiled["stream"],
             target=target, synthesis=placed, simulation=verified["simulation"],
             accuracy=verified["accuracy"], noise=verified["noise"], bitstream=bitstream,
+            warnings=_warnings(compiled["warnings"], verified["losses"]),
             seconds=seconds, commands=commands,
             baud=options.uart_baud or spi_rate(plan.clock_mhz),
             regions=None if floorplan is None else floorplan["regions"],
@@ -79,6 +82,11 @@ def write_report(
 
     report: dict[str, Any] = steps.run("report", key, produce)
     return report
+
+
+def _warnings(known: list[dict[str, Any]], losses: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return all warnings; of losses those that remedies were tried for, if there are any."""
+    return known if any(warning["kind"] in LOSSES for warning in known) else known + losses
 
 
 def _places(folder: BuildFolder, placed: SynthesisResult | None) -> dict[str, Any] | None:

@@ -38,6 +38,7 @@ def make_report(
     seconds: dict[str, float],
     commands: list[str],
     noise: Mapping[str, float | None] | None = None,
+    warnings: Sequence[Mapping[str, Any]] = (),
     regions: Mapping[str, Mapping[str, Sequence[Sequence[int]]]] | None = None,
     origin: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
@@ -46,7 +47,8 @@ def make_report(
     ``insides`` are the architecture's: :meth:`nnef_hw.architecture.Architecture.report`, and
     ``others`` the architectures that were not taken: :meth:`nnef_hw.build.choice.Candidates.plan`;
     ``stream`` is of :func:`describe_steps`; ``noise`` the signal to noise ratio of layers' results
-    in dB; ``regions`` of a placed design as :func:`nnef_hw.build.floorplan.share_out` names them;
+    in dB; ``warnings`` why to doubt the network; ``regions`` of a placed design as
+    :func:`nnef_hw.build.floorplan.share_out` names them;
     ``origin`` says of what the build was made: ``model_hash``, ``tools`` and ``files``.
     """
     core = plan.clock_mhz * 1e6 / plan.interval
@@ -84,6 +86,7 @@ def make_report(
         "simulation": simulation,
         "accuracy": accuracy,
         "noise": dict(noise or {}),
+        "warnings": list(warnings),
         "inputs": [port.tensor for port in plan.inputs],
         "outputs": [port.tensor for port in plan.outputs],
         "link": plan.link.to_json(),

@@ -9,7 +9,7 @@ from typing import Any
 
 from nnef_hw.architecture import Plan
 from nnef_hw.build.cache import cached_step, finished_step
-from nnef_hw.build.fixed import fix_model
+from nnef_hw.build.fixed import Judged, judge_model
 from nnef_hw.build.options import BuildOptions
 from nnef_hw.build.synthesis import SynthesisResult
 from nnef_hw.errors import UsageError, raise_all
@@ -78,7 +78,7 @@ def _board_files(base: BuildFolder) -> list[Path]:
 
 def compile_weights(
     base: BuildFolder, simple: Graph, samples: Samples | None, options: BuildOptions
-) -> tuple[Graph, Graph | None, Plan]:
+) -> tuple[Judged, Plan]:
     """Return the fixed and the canonical graph of a model, and its plan on a bitstream.
 
     Raises
@@ -86,7 +86,7 @@ def compile_weights(
     UsageError
         If the bitstream does not run the model: what differs.
     UnsupportedError, ErrorGroup, SampleError
-        As :func:`.fix_model`.
+        As :func:`.judge_model`.
     """
     architecture = base.architecture
     raise_all(architecture.problems(simple))
@@ -97,10 +97,14 @@ def compile_weights(
         scheme = replace(
             scheme, largest_layer_factor=kept.layer_factor, largest_sum_factor=kept.sum_factor
         )
-    fixed, canonical = fix_model(simple, samples, scheme)
-    is_free = chosen and canonical is not None
-    plan, fixed = architecture.retrained(base.plan, fixed, free=is_free)
-    return fixed, canonical, plan
+    is_free = chosen and simple.stage != Stage.FIXED
+
+    def check(fixed: Graph) -> None:
+        architecture.retrained(base.plan, fixed, free=is_free)
+
+    made = judge_model(simple, samples, scheme, check=check)
+    plan, fixed = architecture.retrained(base.plan, made.fixed, free=is_free)
+    return replace(made, fixed=fixed), plan
 
 
 def inherit_bitstream(base: BuildFolder, out: Path) -> SynthesisResult | None:

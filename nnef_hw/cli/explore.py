@@ -88,8 +88,10 @@ def _rates(text: str) -> list[float]:
 
 def _explore(options: argparse.Namespace) -> int:
     from nnef_hw.boards import find_boards
+    from nnef_hw.build.fixed import doubts
     from nnef_hw.explore import Sweep, explore
     from nnef_hw.frontend import load
+    from nnef_hw.quantize.warnings import announce
     from nnef_hw.report.exploration import exploration_tables, write_exploration
     from nnef_hw.report.progress import stages
     from nnef_hw.samples import load_samples
@@ -113,6 +115,8 @@ def _explore(options: argparse.Namespace) -> int:
         build=lambda point: _command(options, boards, point),
     )
     sweep.check()
+    warnings = doubts(graph, samples)
+    announce(warnings)
     folder = options.out or Path(FOLDER) / options.model.resolve().name.split(".")[0]
     with stages() as show, _pool(options) as pool:
         points = explore(
@@ -125,6 +129,7 @@ def _explore(options: argparse.Namespace) -> int:
         "model": graph.name,
         "points": [point.to_json() for point in points],
         "commands": [shlex.join(["nnef-hw", *options.arguments])],
+        "warnings": [warning.to_json() for warning in warnings],
     }
     write_exploration(found, folder / "index.html")
     if options.json:

@@ -44,9 +44,11 @@ def add_commands(commands: Commands) -> None:
 
 def _plan(options: argparse.Namespace) -> int:
     from nnef_hw.boards import find_boards
+    from nnef_hw.build.fixed import doubts
     from nnef_hw.build.options import check_wishes
     from nnef_hw.build.survey import outlooks
     from nnef_hw.frontend import load
+    from nnef_hw.quantize.warnings import announce
     from nnef_hw.report.progress import stages
     from nnef_hw.report.survey import survey_tables
     from nnef_hw.samples import load_samples
@@ -58,6 +60,7 @@ def _plan(options: argparse.Namespace) -> int:
     boards = list(find_boards(options.board).values())
     graph = load(options.model, **reading(options))
     samples = None if options.calibrate is None else load_samples(options.calibrate, graph)
+    announce(warnings := doubts(graph, samples))
     with stages() as show:
         found = outlooks(
             graph,
@@ -72,7 +75,10 @@ def _plan(options: argparse.Namespace) -> int:
         )
     rows = [outlook.to_json() for outlook in found]
     if options.json:
-        print_json({"model": graph.name, "calibrated": samples is not None, "boards": rows})
+        print_json({
+            "model": graph.name, "calibrated": samples is not None, "boards": rows,
+            "warnings": [warning.to_json() for warning in warnings],
+        })  # fmt: skip
     else:
         for table in survey_tables(rows):
             console().print(table)

@@ -83,6 +83,15 @@ def add_scheme(parser: argparse.ArgumentParser, *, widths: bool = True) -> None:
         metavar="FILE.toml",
         help="file with these and more options, also for single layers",
     )
+    group.add_argument(
+        "--set",
+        dest="settings",
+        action="append",
+        default=[],
+        metavar="[LAYER.]KEY=VALUE",
+        help="one line of such a file, e.g. per_channel=false or conv1.activation_bits=16 "
+        "(repeatable)",
+    )
     if widths:
         _add_search(group)
 
@@ -107,8 +116,10 @@ def scheme(options: argparse.Namespace) -> Any:
     Options of the command line take precedence over those of the file.
     """
     from nnef_hw.quantize import Scheme, read_scheme
+    from nnef_hw.quantize.scheme_file import with_settings
 
     found = Scheme() if options.scheme is None else read_scheme(options.scheme)
+    found = with_settings(found, options.settings)
     keys = (
         "weight_bits", "activation_bits", "calibration", "weight_rounding", "correct_bias",
         "equalize",
@@ -133,9 +144,10 @@ def accuracy_drop(options: argparse.Namespace) -> float | None:
 
 
 def _quantize(options: argparse.Namespace) -> int:
-    from nnef_hw.build.fixed import device_budget, fix_model, windows
+    from nnef_hw.build.fixed import buildable, device_budget, judge_model, windows
     from nnef_hw.frontend import graph_hash, load, save
     from nnef_hw.quantize import Budget
+    from nnef_hw.quantize.warnings import announce
     from nnef_hw.report.progress import progress_bar
     from nnef_hw.report.quantization import describe_quantization
     from nnef_hw.report.quantization_html import write_quantization_html
@@ -156,7 +168,11 @@ def _quantize(options: argparse.Namespace) -> int:
     if stream is not None:
         graph, samples, extended = windows(graph, samples, stream)
     with progress_bar() as progress:
-        fixed, canonical = fix_model(graph, samples, wanted, budget=budget, progress=progress)
+        made = judge_model(
+            graph, samples, wanted, budget=budget, progress=progress, check=buildable
+        )
+    fixed, canonical = made.fixed, made.canonical
+    announce(made.warnings)
     saved = fixed if stream is None else stream.steps(fixed, extended)[0]
     save(saved, options.output)
     if canonical is None:
@@ -170,7 +186,11 @@ def _quantize(options: argparse.Namespace) -> int:
             return 0
     used, others = (None, None) if samples is None else samples.split()
     described = describe_quantization(
-        canonical or fixed, fixed, others, calibrated=samples is not None and samples.are_few
+        canonical or fixed,
+        fixed,
+        others,
+        calibrated=samples is not None and samples.are_few,
+        warnings=made.warnings,
     )
     if options.report is not None:
         write_quantization_html(described, options.report)

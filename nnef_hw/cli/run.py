@@ -80,7 +80,10 @@ def add_commands(commands: Commands) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from nnef_hw.run.executors import make_executor
+    from nnef_hw.quantize.warnings import announce
+    from nnef_hw.run.artifacts import BuildFolder
+    from nnef_hw.run.executors import is_build, make_executor
+    from nnef_hw.run.simulate import losses_of_build
     from nnef_hw.samples import load_samples
 
     if not options.output.parent.is_dir():
@@ -94,9 +97,17 @@ def _run(options: argparse.Namespace) -> int:
         outputs = {name: value[0] for name, value in outputs.items()}
     with atomic_file(options.output) as file:
         np.savez(file, **dict[str, Any](outputs))
+    losses = []
+    if options.on == "fixed" and is_build(options.model):
+        losses = losses_of_build(BuildFolder.open(options.model), samples)
+        announce(losses)
     if options.json:
         shapes = {name: list(value.shape) for name, value in outputs.items()}
-        print_json({"on": options.on, "output": str(options.output), "shapes": shapes})
+        warnings = [warning.to_json() for warning in losses]
+        print_json({
+            "on": options.on, "output": str(options.output), "shapes": shapes,
+            "warnings": warnings,
+        })  # fmt: skip
     return 0
 
 
@@ -119,11 +130,14 @@ def _sim(options: argparse.Namespace) -> int:
 
 
 def _compare(options: argparse.Namespace) -> int:
+    from nnef_hw.quantize.warnings import QualityWarning, announce
     from nnef_hw.run.artifacts import BuildFolder
     from nnef_hw.run.simulate import compare, require_equal
 
     result = compare(BuildFolder.open(options.build), options.samples)
-    print_result(options, result)
+    announce(map(QualityWarning.from_json, result["warnings"]))
+    shown = result if options.json else {**result, "warnings": len(result["warnings"])}
+    print_result(options, shown)
     require_equal(result["mismatches"], result["samples"])
     return 0
 

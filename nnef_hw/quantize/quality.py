@@ -85,6 +85,16 @@ class Judge:
             drops.append((float(lost.mean()), float(lost.std()) / len(lost) ** 0.5))
         return max(drops)
 
+    def accuracies(self, fixed: Graph) -> tuple[float, float]:
+        """Return the accuracies (0..1) of the first output: of the real network, of a fixed one."""
+        assert self._labels is not None
+        expected = self._labels.reshape(-1)
+        real, found = (
+            float((_rounded_classes(self._labelled(y, self._labels)) == expected).mean())
+            for y in (self._real[0], self.outputs(fixed)[0])
+        )
+        return real, found
+
     def _labelled(self, y: FloatArray, labels: NDArray[Any]) -> FloatArray:
         """Return the outputs that labels are for: of all steps, or the last of every sequence."""
         return y[len(y) // labels.size - 1 :: len(y) // labels.size]
@@ -94,6 +104,11 @@ class Judge:
         axes = 2 if self._graph.is_sequential else 1
         arrays = (np.asarray(outputs[name], np.float64) for name in self._graph.outputs)
         return [y.reshape(math.prod(y.shape[:axes]), -1) for y in arrays]
+
+
+def _rounded_classes(y: FloatArray) -> NDArray[np.int64]:
+    """Return classes as labels are scored with: a lone output is one, to the nearest integer."""
+    return _classes(np.floor(y + 0.5) if y.shape[1] == 1 else y)
 
 
 def _classes(y: FloatArray) -> NDArray[np.int64]:

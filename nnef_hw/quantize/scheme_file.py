@@ -14,7 +14,7 @@ from nnef_hw.errors import Location, NnefHwError, UsageError, raise_all
 from nnef_hw.ir import Graph
 from nnef_hw.quantize.scheme import LAYER_KEYS, Scheme
 
-__all__ = ["check_layers", "read_scheme"]
+__all__ = ["check_layers", "read_scheme", "with_settings"]
 
 _DEFAULT = Scheme()
 _KEYS = tuple(f.name for f in fields(Scheme) if f.name not in {"layers", "locations"})
@@ -45,6 +45,30 @@ def read_scheme(path: Path, base: Scheme = _DEFAULT) -> Scheme:
             f"the file is not valid TOML: {reason[:1].lower()}{reason[1:]}", location=location
         ) from error
     return _Reader(str(path), text, values).scheme(base)
+
+
+def with_settings(base: Scheme, settings: Sequence[str]) -> Scheme:
+    """Return ``base`` with values as ``--set`` takes them: ``KEY=VALUE``, ``LAYER.KEY=VALUE``.
+
+    Raises
+    ------
+    UsageError, ErrorGroup
+        If anything in them is not a valid value of a scheme.
+    """
+    values: dict[str, Any] = {"layers": {name: dict(x) for name, x in base.layers.items()}}
+    for setting in settings:
+        target, equals, text = setting.rpartition("=")
+        layer, _, key = target.rpartition(".")
+        if not equals or not key:
+            raise UsageError(f"--set {setting!r} is not [LAYER.]KEY=VALUE")
+        try:
+            value = tomllib.loads(f"value = {text}")["value"]
+        except tomllib.TOMLDecodeError:
+            value = text
+        table = values["layers"].setdefault(layer, {}) if layer else values
+        table[key] = value
+    found = _Reader("--set", "", values).scheme(base)
+    return replace(found, locations={**found.locations, **base.locations})
 
 
 def check_layers(scheme: Scheme, graph: Graph) -> None:

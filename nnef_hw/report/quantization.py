@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Any, TypeGuard
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.numerics import QType, Requant
 from nnef_hw.quantize.observe import Histogram
+from nnef_hw.quantize.warnings import QualityWarning
 from nnef_hw.reference import (
     Drift,
     dequantize_outputs,
@@ -59,7 +60,12 @@ class _Comparison:
 
 
 def describe_quantization(
-    canonical: Graph, fixed: Graph, samples: Samples | None, *, calibrated: bool = False
+    canonical: Graph,
+    fixed: Graph,
+    samples: Samples | None,
+    *,
+    calibrated: bool = False,
+    warnings: Sequence[QualityWarning] = (),
 ) -> dict[str, Any]:
     """Return what ``nnef-hw quantize --json`` prints, as plain values.
 
@@ -71,6 +77,8 @@ def describe_quantization(
         Samples that calibration did not see, or all if there are few; None describes formats only.
     calibrated
         Whether these samples are those that calibrated.
+    warnings
+        Why to doubt the network.
 
     Returns
     -------
@@ -91,6 +99,7 @@ def describe_quantization(
         "accuracy": None,
         "confusion": None,
         "steps": [],
+        "warnings": [warning.to_json() for warning in warnings],
     }
     compared: dict[str, _Comparison] = {}
     if samples is not None:

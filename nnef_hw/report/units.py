@@ -16,6 +16,7 @@ __all__ = [
     "bottlenecks",
     "columns",
     "count",
+    "decibels",
     "duration",
     "folding",
     "image",
@@ -147,6 +148,11 @@ def rate(value: float | None) -> str:
 def megahertz(value: float | None) -> str:
     """Clock in MHz, to 10 kHz."""
     return MISSING if value is None else f"{value:.2f}".rstrip("0").rstrip(".") + " MHz"
+
+
+def decibels(value: float | None) -> str:
+    """Ratio in dB, to a tenth."""
+    return MISSING if value is None else f"{value:.1f} dB"
 
 
 def duration(seconds: float | None) -> str:

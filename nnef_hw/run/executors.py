@@ -31,6 +31,7 @@ __all__ = [
     "NetlistExecutor",
     "RtlExecutor",
     "build_executor",
+    "is_build",
     "make_executor",
 ]
 
@@ -149,7 +150,7 @@ def make_executor(
     UsageError
         If that model cannot be run that way.
     """
-    build = BuildFolder.open(path) if (path / "manifest.json").is_file() else None
+    build = BuildFolder.open(path) if is_build(path) else None
     part: dict[str, Any] = {
         "dims": dims, "lenient": lenient, "outputs": outputs, "bind": bind, "states": states,
     }  # fmt: skip
@@ -175,6 +176,11 @@ def make_executor(
     if stream is not None:
         graph = stream.of_model(simplify(graph) if graph.stage == Stage.FLOAT else graph)
     return FixedExecutor(graph) if on == "fixed" else FloatExecutor(graph)
+
+
+def is_build(path: Path) -> bool:
+    """Whether a path is a build's folder, not a model."""
+    return (path / "manifest.json").is_file()
 
 
 def build_executor(build: BuildFolder, on: str, port: str | None = None) -> Executor:

@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 from nnef_hw.architecture import Plan
 from nnef_hw.architectures import find_architecture
 from nnef_hw.errors import CheckError, UsageError
-from nnef_hw.ir import Graph, Stage, Trait
+from nnef_hw.ir import Graph
 from nnef_hw.ir.batch import sample_extents
+from nnef_hw.quantize.diagnosis import loss_warnings, with_remedies
+from nnef_hw.quantize.measure import NOISE_SAMPLES, Measured, layer_noise, measure
+from nnef_hw.quantize.warnings import QualityWarning
 from nnef_hw.reference import (
     Drift,
-    decibels,
     dequantize_outputs,
     quantize_inputs,
     run_fixed,
@@ -24,7 +26,6 @@ from nnef_hw.reference import (
     trace_fixed,
     trace_float,
 )
-from nnef_hw.reference.visible import EVERYTHING, comparable, visible_intervals
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.rtl import RtlOutcome, Trace, run_rtl
 from nnef_hw.run.trace import TRACED_FRAMES, announce_trace, layer_scopes, traced
@@ -34,7 +35,9 @@ from nnef_hw.scoring import Score, confusion, labelled, score, worst
 __all__ = [
     "accuracies",
     "compare",
+    "found_losses",
     "layer_quality",
+    "losses_of_build",
     "random_codes",
     "require_equal",
     "require_exact",
@@ -43,7 +46,6 @@ __all__ = [
 ]
 
 RANDOM_FRAMES = 16
-TRACED_SAMPLES = 64
 
 
 def random_codes(graph: Graph, frames: int = RANDOM_FRAMES) -> dict[str, NDArray[np.int64]]:
@@ -280,9 +282,14 @@ def compare(build: BuildFolder, given: Given) -> dict[str, Any]:
         "calibrated": is_float and samples.are_few,
         "accuracy": None,
         "mae": None,
-        "layers": layer_quality(canonical, fixed, samples[mask][:TRACED_SAMPLES]),
-        "steps": _step_quality(canonical, fixed, samples[mask][:TRACED_SAMPLES]),
+        "layers": layer_quality(canonical, fixed, samples[mask][:NOISE_SAMPLES]),
+        "steps": _step_quality(canonical, fixed, samples[mask][:NOISE_SAMPLES]),
     }
+    noise = {row["name"]: row["sqnr_db"] for row in result["layers"]}
+    losses = found_losses(canonical, fixed, noise, scored, int(mask.sum()))
+    result["warnings"] = [
+        warning.to_json() for warning in with_remedies(losses, known_warnings(build))
+    ]
     if scored is not None:
         result[scored["metric"]] = {key: scored[key] for key in ("float", "fixed", "rtl")}
     return result
@@ -292,24 +299,59 @@ def layer_quality(canonical: Graph | None, fixed: Graph, samples: Samples) -> li
     """Return the signal to quantization noise ratio of every layer's result in dB, as rows."""
     if canonical is None:
         return []
-    assert canonical.stage != Stage.FIXED
-    real = trace_float(canonical, samples.inputs)
-    codes = trace_fixed(fixed, quantize_inputs(fixed, samples.inputs))
-    visible = visible_intervals(canonical, real)
-    layers = []
-    for node in fixed.nodes:
-        name = node.name
-        if name not in real or node.has(Trait.RESHAPES) or node.has(Trait.INDEX):
-            continue
-        qtype = fixed.tensor(name).qtype
-        assert qtype is not None, name
-        lo, hi = qtype.dequantize([qtype.lo, qtype.hi]).tolist()
-        found = qtype.dequantize(codes[name])
-        signal = comparable(real[name], found, visible.get(name, EVERYTHING), (lo, hi))
-        noise = signal - found
-        ratio = decibels(np.square(signal).sum(), np.square(noise).sum())
-        layers.append({"name": name, "op": node.op, "sqnr_db": ratio})
-    return layers
+    noise = layer_noise(canonical, fixed, samples.inputs)
+    return [
+        {"name": node.name, "op": node.op, "sqnr_db": noise[node.name]}
+        for node in fixed.nodes
+        if node.name in noise
+    ]
+
+
+def found_losses(
+    canonical: Graph | None,
+    fixed: Graph,
+    noise: Mapping[str, float | None],
+    accuracy: Mapping[str, Any] | None,
+    samples: int,
+) -> list[QualityWarning]:
+    """Return warnings of what was measured already.
+
+    Parameters
+    ----------
+    noise
+        Signal to noise in dB, by layer in their order.
+    accuracy
+        What :func:`accuracies` returns.
+    samples
+        How many samples these are of.
+    """
+    if canonical is None:
+        return []
+    real = found = None
+    if accuracy is not None and accuracy["metric"] == "accuracy":
+        real, found = accuracy["float"], accuracy["fixed"]
+    results = tuple(name for name in fixed.outputs if name in noise)
+    measured = Measured(noise, results, min(samples, NOISE_SAMPLES), real, found, samples)
+    return loss_warnings(canonical, measured, None)
+
+
+def losses_of_build(build: BuildFolder, samples: Samples) -> list[QualityWarning]:
+    """Return warnings of what a build's network loses on samples, and what helped before.
+
+    Remedies are those that were found when it was built. Empty without a real network.
+    """
+    if build.canonical is None:
+        return []
+    found = measure(build.canonical, build.fixed, samples.inputs, samples.labels)
+    warnings = loss_warnings(build.canonical, found, None)
+    return with_remedies(warnings, known_warnings(build)) if warnings else []
+
+
+def known_warnings(build: BuildFolder) -> list[QualityWarning]:
+    """Return the warnings in a build's report; none if it was interrupted before that."""
+    if not (build.path / "report.json").is_file():
+        return []
+    return [QualityWarning.from_json(each) for each in build.report["warnings"]]
 
 
 def _step_quality(canonical: Graph | None, fixed: Graph, samples: Samples) -> list[dict[str, Any]]:

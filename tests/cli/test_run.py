@@ -32,7 +32,9 @@ def test_run_on_rtl_equals_fixed(cli, built, tiny, tmp_path):
         options = ("--on", on, "--input", tiny / "bare.npz", "--output", f"{on}.npz", "--json")
         result = cli("run", built, *options)
         assert (result.status, result.err) == (0, "")
-        assert result.json == {"on": on, "output": f"{on}.npz", "shapes": {"scores": [20, 4]}}
+        shapes = {"scores": [20, 4]}
+        expected = {"on": on, "output": f"{on}.npz", "shapes": shapes, "warnings": []}
+        assert result.json == expected
     outputs = {on: dict(np.load(tmp_path / f"{on}.npz")) for on in ("rtl", "fixed", "float")}
     np.testing.assert_array_equal(outputs["rtl"]["scores"], outputs["fixed"]["scores"])
     assert not np.array_equal(outputs["rtl"]["scores"], outputs["float"]["scores"])
@@ -42,8 +44,10 @@ def test_warning_is_one_line_on_stderr(cli, built, tmp_path):
     np.savez(tmp_path / "s.npz", inputs=np.full((10, 1, 6, 6), 5.0))
     result = cli("run", built, "--on", "fixed", "--input", "s.npz", "--output", "y.npz", "--json")
     assert (result.status, result.json["on"]) == (0, "fixed")
-    (line,) = result.err.splitlines()
+    line, *loss = result.err.splitlines()
     assert line.startswith("nnef-hw: warning: input 'image': 100% of the values are outside of")
+    assert loss[0].startswith("nnef-hw: warning: layer 'relu1' is the first below 10 dB")
+    assert [warning["kind"] for warning in result.json["warnings"]] == ["noise"]
 
 
 def test_rtl_of_a_model_file_is_refused(refused, tiny, tmp_path):

@@ -110,7 +110,7 @@ def test_compare(cli, built, tiny):
     value = cli("compare", built, "--samples", tiny / "samples.npz", "--json").json
     assert value.keys() >= {"samples", "bit_exact", "accuracy", "layers"}
     assert (value["samples"], value["bit_exact"], value["mae"]) == (20, True, None)
-    assert (value["calibration_samples"], value["evaluation_samples"]) == (4, 16)
+    assert (value["calibration_samples"], value["evaluation_samples"]) == (20, 20)
     assert value["accuracy"].keys() == {"float", "fixed", "rtl"}
     assert [layer.keys() for layer in value["layers"]] == [{"name", "op", "sqnr_db"}] * 3
     assert all(layer["sqnr_db"] > 10 for layer in value["layers"])
