@@ -132,6 +132,7 @@ class Model(Shown):
         scheme: Scheme | None = None,
         accuracy_drop: float | None = None,
         board: str | None = None,
+        advice: bool = True,
         **options: Any,
     ) -> FixedModel:
         """Choose formats and round weights: the integers that the hardware computes.
@@ -148,6 +149,9 @@ class Model(Shown):
             Search the cheapest widths of weights that lose no more points of 100.
         board
             Board whose memory and multipliers the search saves.
+        advice
+            Try other schemes if this one loses too much, for half a minute at most: what helps is
+            said in :attr:`FixedModel.warnings`.
         **options
             Fields of the scheme, such as ``weight_bits=4``.
 
@@ -171,7 +175,13 @@ class Model(Shown):
         taken = None if samples is None else take_samples(samples, self.graph)
         with progress_bar() as progress:
             made = judge_model(
-                self.graph, taken, wanted, budget=budget, progress=progress, check=buildable
+                self.graph,
+                taken,
+                wanted,
+                budget=budget,
+                progress=progress,
+                advises=advice,
+                check=buildable,
             )
         announce(made.warnings)
         return FixedModel(

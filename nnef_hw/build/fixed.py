@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -93,6 +94,7 @@ def judge_model(
     budget: Budget | None = None,
     progress: Progress | None = None,
     judges: bool = True,
+    advises: bool = True,
     check: Callable[[Graph], None] = lambda fixed: None,
 ) -> Judged:
     """Quantize a model as :func:`fix_model` does, and judge what comes of it.
@@ -100,8 +102,9 @@ def judge_model(
     Parameters
     ----------
     judges
-        Whether to look at the samples, compare both networks, and try other schemes if the fixed
-        one loses too much.
+        Whether to look at the samples, and to compare both networks.
+    advises
+        Whether to try other schemes if the fixed one loses too much.
     check
         Raises an error for a fixed graph that cannot be built: for schemes that are tried.
 
@@ -147,7 +150,7 @@ def judge_model(
         progress("comparing", 1, 1)
     warnings = judge_network(
         canonical, fixed, scheme, seen.inputs, (others.inputs, others.labels),
-        seconds=seconds, check=check,
+        seconds=seconds if advises else math.inf, check=check,
     )  # fmt: skip
     return Judged(fixed, canonical, (*suspect_samples(canonical, seen.inputs), *warnings))
 

@@ -198,8 +198,8 @@ def _others(graph: Graph, scheme: Scheme, layer: str) -> Iterator[_Other]:
         yield _Other(0, "--set power_of_two=false", replace(scheme, power_of_two=False))
     if scheme.symmetric:
         yield _Other(0, "--set symmetric=false", replace(scheme, symmetric=False))
-    names = _formats_of(graph, layer)
-    if scheme.activation_bits < WIDE and names:
+    names = [name for name in _formats_of(graph, layer) if scheme.of(name).activation_bits < WIDE]
+    if names:
         layers = {
             **scheme.layers,
             **{n: {**scheme.layers.get(n, {}), "activation_bits": WIDE} for n in names},

@@ -10,7 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.ir import Graph
-from nnef_hw.quantize.attempts import SECONDS, Trials, try_calibrations, try_others
+from nnef_hw.quantize.attempts import (
+    CALIBRATION_GAIN_DB,
+    SECONDS,
+    Trials,
+    try_calibrations,
+    try_others,
+)
 from nnef_hw.quantize.measure import LEAST_DB, Inputs, Measured, measure
 from nnef_hw.quantize.scheme import Scheme
 from nnef_hw.quantize.warnings import QualityWarning
@@ -63,8 +69,7 @@ def judge_network(
         return [explain(warning, trials) for warning in warnings]
     if _may_gain(found) and seconds <= QUICK_SECONDS:
         trials = try_calibrations(canonical, scheme, layer, calibration, judged)
-        if trials.best is not None:
-            warnings.append(_of_calibration(layer, scheme, trials))
+        warnings += _of_calibration(layer, scheme, found, trials)
     return warnings
 
 
@@ -75,22 +80,25 @@ def _may_gain(found: Measured) -> bool:
     return not knows_accuracy and noise is not None and noise < ENOUGH_DB
 
 
-def _of_calibration(layer: str, scheme: Scheme, trials: Trials) -> QualityWarning:
-    """Return the warning that another calibration is better."""
-    present, best = trials.attempts[0], trials.best
-    assert best is not None
-    return QualityWarning(
-        "calibration",
-        f"results have {_said(present.results_db)} of signal to noise by the calibration "
-        f"{scheme.calibration}, and {_said(best.results_db)} by another one",
-        f"give {best.option}", layer,
-        {"results_db": present.results_db, "best_db": best.results_db},
-        trials.attempts, trials.samples,
-    )  # fmt: skip
-
-
-def _said(decibels: float | None) -> str:
-    return "no limit" if decibels is None else f"{decibels:.1f} dB"
+def _of_calibration(
+    layer: str, scheme: Scheme, found: Measured, trials: Trials
+) -> list[QualityWarning]:
+    """Return the warning that another calibration is better, also than with all samples."""
+    best, now = trials.best, found.results_db
+    if best is None or now is None or best.results_db is None:
+        return []
+    if best.results_db < now + CALIBRATION_GAIN_DB:
+        return []
+    return [
+        QualityWarning(
+            "calibration",
+            f"results have {now:.1f} dB of signal to noise by the calibration "
+            f"{scheme.calibration}, and {best.results_db:.1f} dB by another one",
+            f"give {best.option}", layer,
+            {"results_db": now, "best_db": best.results_db},
+            trials.attempts, trials.samples,
+        )
+    ]  # fmt: skip
 
 
 def loss_warnings(

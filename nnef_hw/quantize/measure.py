@@ -25,6 +25,7 @@ __all__ = [
     "LEAST_DB",
     "NOISE_SAMPLES",
     "Measured",
+    "computed_results",
     "cut",
     "layer_noise",
     "measure",
@@ -53,7 +54,7 @@ class Measured:
     noise
         Signal to noise of layers in dB, in their order; None without signal or noise.
     results
-        Outputs that have a signal to noise.
+        Layers that compute the outputs and have a signal to noise.
     samples
         How many samples the noise is of.
     real, fixed
@@ -103,13 +104,24 @@ def measure(
     Noise is that of the first 64 samples.
     """
     noise = layer_noise(canonical, fixed, cut(inputs, NOISE_SAMPLES))
-    results = tuple(name for name in fixed.outputs if name in noise)
+    results = computed_results(fixed, noise)
     count = len(next(iter(inputs.values())))
     real, found, scored = None, None, 0
     if labels is not None and np.issubdtype(labels.dtype, np.integer):
         real, found = Judge(canonical, inputs, labels).accuracies(fixed)
         scored = labels.size
     return Measured(noise, results, min(count, NOISE_SAMPLES), real, found, scored)
+
+
+def computed_results(fixed: Graph, noise: Mapping[str, float | None]) -> tuple[str, ...]:
+    """Return the layers with a noise that outputs come from, which may reshape them."""
+    found = []
+    for name in fixed.outputs:
+        while (node := fixed.producer(name)) is not None and node.has(Trait.RESHAPES):
+            name = node.inputs[0]
+        if name in noise:
+            found.append(name)
+    return tuple(dict.fromkeys(found))
 
 
 def layer_noise(canonical: Graph, fixed: Graph, inputs: Inputs) -> dict[str, float | None]:
@@ -120,7 +132,7 @@ def layer_noise(canonical: Graph, fixed: Graph, inputs: Inputs) -> dict[str, flo
     for start in range(0, len(next(iter(inputs.values()))), CHUNK):
         part = {name: x[start : start + CHUNK] for name, x in inputs.items()}
         real = trace_float(canonical, part)
-        codes = trace_fixed(fixed, quantize_inputs(fixed, part))
+        codes = trace_fixed(fixed, quantize_inputs(fixed, part, warns=False))
         visible = visible_intervals(canonical, real)
         for name in layers:
             if name in real:

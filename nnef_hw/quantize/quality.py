@@ -53,7 +53,7 @@ class Judge:
 
     def outputs(self, fixed: Graph) -> list[FloatArray]:
         """Return the real numbers [N, values] of a fixed graph's outputs."""
-        codes = run_fixed(fixed, quantize_inputs(fixed, self._inputs))
+        codes = run_fixed(fixed, quantize_inputs(fixed, self._inputs, warns=False))
         return self._flat(dequantize_outputs(fixed, codes))
 
     def noise(self, fixed: Graph) -> float:

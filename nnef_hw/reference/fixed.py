@@ -157,18 +157,20 @@ def _arranged(
     return {name: np.concatenate([chunk[name] for chunk in chunks]) for name in chunks[0]}
 
 
-def quantize_inputs(graph: Graph, inputs: Mapping[str, NDArray[Any]]) -> dict[str, Codes]:
+def quantize_inputs(
+    graph: Graph, inputs: Mapping[str, NDArray[Any]], *, warns: bool = True
+) -> dict[str, Codes]:
     """Codes of real inputs in the formats of a fixed graph's inputs.
 
     Inputs far outside of a format's range saturate; many of them are worth a warning in the log,
-    unless they are so far outside that nothing in the network could tell.
+    unless they are so far outside that nothing in the network could tell, or ``warns`` is false.
     """
     codes: dict[str, Codes] = {}
     for name, x in check_inputs(graph, inputs).items():
         qtype = qtype_of(graph.tensor(name))
         codes[name] = qtype.quantize(x)
         is_outside = np.abs(qtype.dequantize(codes[name]) - x) > qtype.scale
-        if is_outside.mean() <= SATURATION_LIMIT:
+        if not warns or is_outside.mean() <= SATURATION_LIMIT:
             continue
         lo, hi = qtype.dequantize([qtype.lo, qtype.hi]).tolist()
         shown = hidden_infinities(graph).get(name, EVERYTHING).with_all(Interval(lo, hi))

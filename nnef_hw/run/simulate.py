@@ -15,7 +15,13 @@ from nnef_hw.errors import CheckError, UsageError
 from nnef_hw.ir import Graph
 from nnef_hw.ir.batch import sample_extents
 from nnef_hw.quantize.diagnosis import loss_warnings, with_remedies
-from nnef_hw.quantize.measure import NOISE_SAMPLES, Measured, layer_noise, measure
+from nnef_hw.quantize.measure import (
+    NOISE_SAMPLES,
+    Measured,
+    computed_results,
+    layer_noise,
+    measure,
+)
 from nnef_hw.quantize.warnings import QualityWarning
 from nnef_hw.reference import (
     Drift,
@@ -330,7 +336,7 @@ def found_losses(
     real = found = None
     if accuracy is not None and accuracy["metric"] == "accuracy":
         real, found = accuracy["float"], accuracy["fixed"]
-    results = tuple(name for name in fixed.outputs if name in noise)
+    results = computed_results(fixed, noise)
     measured = Measured(noise, results, min(samples, NOISE_SAMPLES), real, found, samples)
     return loss_warnings(canonical, measured, None)
 

@@ -142,7 +142,6 @@ def test_a_good_network_is_not_warned_of():
     graph = load(EXAMPLE / "digits_cnn.nnef.tgz")
     samples = load_samples(EXAMPLE / "samples.npz", graph)
     assert judge_model(graph, samples).warnings == ()
-    assert judge_model(graph, Samples(samples.inputs)).warnings == ()
 
 
 def test_another_calibration_that_is_better_is_named():
@@ -170,6 +169,23 @@ def test_an_accuracy_that_is_kept_is_enough(labels, kinds, monkeypatch):
     classes = real.reshape(len(real), -1).argmax(axis=1)
     found = judge_model(network.graph, Samples(inputs, classes)).warnings
     assert [each.kind for each in found] == kinds
+
+
+def test_advice_can_be_left_out_and_trials_say_nothing_else(rng, caplog):
+    graph, x = raw_features(rng)
+    (found,) = judge_model(graph, Samples({"x": x}), advises=False).warnings
+    assert (found.kind, found.attempts) == ("noise", ())
+    judge_model(graph, Samples({"x": x}))
+    assert not caplog.records
+
+
+def test_results_behind_a_reshape_have_their_noise():
+    graph = load(EXAMPLE / "digits_cnn.nnef.tgz")
+    samples = load_samples(EXAMPLE / "samples.npz", graph)
+    (found,) = judge_model(graph, samples, Scheme(weight_bits=2)).warnings
+    assert found.figures["results_db"] is not None
+    assert found.remedy == "give --weight-bits 8"
+    assert all(each.results_db is not None for each in found.attempts)
 
 
 def test_no_further_scheme_is_tried_after_a_time(rng, monkeypatch):
