@@ -146,13 +146,15 @@ def judge_model(
     if not judges:
         return Judged(fixed, canonical)
     seconds, others = time.monotonic() - begin, _judged_by(canonical, samples)
+    calibrates = _needs_samples(canonical)
     if progress is not None:
         progress("comparing", 1, 1)
     warnings = judge_network(
         canonical, fixed, scheme, seen.inputs, (others.inputs, others.labels),
-        seconds=seconds if advises else math.inf, check=check,
+        seconds=seconds if advises and calibrates else math.inf, check=check,
     )  # fmt: skip
-    return Judged(fixed, canonical, (*suspect_samples(canonical, seen.inputs), *warnings))
+    doubted = suspect_samples(canonical, seen.inputs) if calibrates else []
+    return Judged(fixed, canonical, (*doubted, *warnings))
 
 
 def buildable(fixed: Graph) -> None:
@@ -165,7 +167,16 @@ def doubts(graph: Graph, samples: Samples | None) -> list[QualityWarning]:
     if samples is None or graph.stage == Stage.FIXED:
         return []
     canonical = graph if graph.stage == Stage.CANONICAL else simplify(graph)
-    return suspect_samples(canonical, samples.calibration().inputs)
+    return (
+        suspect_samples(canonical, samples.calibration().inputs)
+        if _needs_samples(canonical)
+        else []
+    )
+
+
+def _needs_samples(canonical: Graph) -> bool:
+    """Whether samples decide formats: not if the author chose those of the inputs."""
+    return any(canonical.tensor(name).quant is None for name in canonical.inputs)
 
 
 def _judged_by(graph: Graph, samples: Samples) -> Samples:

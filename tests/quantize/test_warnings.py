@@ -6,9 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from doubtful_networks import doubtful_network, judge
+from quantized_graphs import with_quants
 
 from nnef_hw.build.fixed import doubts, judge_model
 from nnef_hw.frontend import load
+from nnef_hw.ir import Quantization
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import Scheme, attempts, diagnosis
 from nnef_hw.quantize.diagnosis import loss_warnings, with_remedies
@@ -18,6 +20,7 @@ from nnef_hw.reference import run_float
 from nnef_hw.samples import Samples, load_samples
 from nnef_hw.testing import GraphBuilder
 
+NIGHTLY = [pytest.param(seed, marks=pytest.mark.nightly) for seed in range(8, 100)]
 EXAMPLE = Path(__file__).parents[2] / "examples" / "digits_cnn"
 
 
@@ -57,6 +60,19 @@ def test_samples_that_show_little(change, text, rng):
     assert {warning.kind for warning in found} == {"samples"}
     assert any(text in str(warning).replace("\n    ", " ") for warning in found)
     assert all("give 50 or more representative inputs" in warning.remedy for warning in found)
+
+
+def test_samples_of_what_the_author_quantized_only_measure(rng):
+    graph, x = perceptron(rng), rng.normal(size=(1, 8))
+    quant = Quantization(
+        "zero_point_linear_quantize",
+        {"zero_point": 128, "scale": 0.05, "bits": 8, "signed": False, "symmetric": False},
+    )
+    given = with_quants(graph, x=quant)
+    assert doubts(graph, Samples({"x": x}))
+    assert doubts(given, Samples({"x": x})) == []
+    kinds = {warning.kind for warning in judge_model(given, Samples({"x": x})).warnings}
+    assert kinds <= {"noise"}
 
 
 def test_steps_of_a_sequence_count(rng):
@@ -279,6 +295,6 @@ def test_attempts_undo_what_was_asked_for(scheme, rng):
     assert ("--weight-bits 8" in options) == (scheme.weight_bits == 2)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", [*range(8), *NIGHTLY])
 def test_random_networks_lose_nothing_in_silence(seed):
     assert not judge(doubtful_network(seed)).is_silent
