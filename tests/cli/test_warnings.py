@@ -71,9 +71,10 @@ def test_builds_keep_their_warnings(cli, raw, tmp_path):
     assert (warning["kind"], warning["layer"]) == ("noise", "hidden")
     assert len(warning["attempts"]) > 5
     assert "first below 10 dB" in first.err
-    again = cli(*build)
-    assert again.status == 0
-    assert "first below 10 dB" in again.err  # nothing is made again
+    again = cli(*build, "--json")
+    assert again.json["warnings"] == [warning]
+    assert "nothing to do" in again.err
+    assert "first below 10 dB" in again.err
     assert "as it is" in (tmp_path / "b" / "report.html").read_text()
     assert json.loads((tmp_path / "b" / "report.json").read_text())["warnings"] == [warning]
 
