@@ -17,7 +17,7 @@ from nnef_hw.passes import simplify
 from nnef_hw.passes.stream_time import StreamTime
 from nnef_hw.quantize import Budget, Scheme, equalize, quantize, search_widths
 from nnef_hw.quantize.diagnosis import judge_network
-from nnef_hw.quantize.measure import NOISE_SAMPLES, sample_values
+from nnef_hw.quantize.measure import sample_values
 from nnef_hw.quantize.observe import Progress
 from nnef_hw.quantize.search import WIDTHS
 from nnef_hw.quantize.suspicion import suspect_samples
@@ -33,6 +33,7 @@ __all__ = [
 DEFAULT_SCHEME = Scheme()
 LOGIC_FOR_MULTIPLIERS = 0.5
 """Share of a device's LUTs that multipliers may take."""
+LEAST_JUDGED = 8
 MOST_JUDGED_VALUES = 1 << 26
 """Numbers of all samples together that a network is judged by."""
 
@@ -182,7 +183,7 @@ def _needs_samples(canonical: Graph) -> bool:
 def _judged_by(graph: Graph, samples: Samples) -> Samples:
     """Return samples that did not calibrate; of large networks some of them."""
     others = samples.split()[1]
-    most = max(NOISE_SAMPLES, MOST_JUDGED_VALUES // max(1, sample_values(graph, others.inputs)))
+    most = max(LEAST_JUDGED, MOST_JUDGED_VALUES // max(1, sample_values(graph, others.inputs)))
     return others if len(others) <= most else others[:: -(-len(others) // most)]
 
 

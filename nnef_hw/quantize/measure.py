@@ -41,6 +41,8 @@ LEAST_LOST = 2
 """Samples that have to be lost: one of few is many points."""
 NOISE_SAMPLES = 64
 CHUNK = 16
+CHUNK_VALUES = 1 << 24
+"""Numbers of all layers that are held at a time."""
 
 Inputs = Mapping[str, NDArray[Any]]
 
@@ -129,8 +131,9 @@ def layer_noise(canonical: Graph, fixed: Graph, inputs: Inputs) -> dict[str, flo
     assert canonical.stage != Stage.FIXED
     powers: dict[str, NDArray[np.float64]] = {}
     layers = [node.name for node in fixed.nodes if _has_noise(node)]
-    for start in range(0, len(next(iter(inputs.values()))), CHUNK):
-        part = {name: x[start : start + CHUNK] for name, x in inputs.items()}
+    chunk = max(1, min(CHUNK, CHUNK_VALUES // max(1, sample_values(canonical, inputs))))
+    for start in range(0, len(next(iter(inputs.values()))), chunk):
+        part = {name: x[start : start + chunk] for name, x in inputs.items()}
         real = trace_float(canonical, part)
         codes = trace_fixed(fixed, quantize_inputs(fixed, part, warns=False))
         visible = visible_intervals(canonical, real)
