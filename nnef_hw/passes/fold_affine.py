@@ -34,6 +34,8 @@ class FoldAffine:
     * the filter of such a ``conv`` from codes to codes, if the bias lies on its steps: numbers
       whose codes are their signs
     * such a ``conv`` behind another ``conv`` that nobody else reads: into that one
+    * an offset behind an ``add``, into a layer whose result that alone reads
+    * what changes nothing: a ``copy``
 
     A filter that the model's author quantized keeps its codes, in other steps. Nothing is folded
     into a layer whose sum or bias is quantized, or whose codes would not fit, nor such a ``conv``
@@ -52,6 +54,12 @@ class FoldAffine:
                 editor.keep(node)
                 continue
             source, scale, offset = found
+            if node.op != "conv" and _changes_nothing(editor, node, scale, offset):
+                editor.emit(Node("copy", (source,), node.outputs, {}, node.location))
+                continue
+            if (scale == 1).all() and (total := _sum_before(editor, source, node)):
+                _emit_offset(editor, node, total, offset)
+                continue
             before = _layer_before(editor, source, behind_reshapes=node.op != "conv")
             if before and _can_scale(editor, before, node, scale):
                 _emit_scaled(editor, before, node, scale, offset)
@@ -66,6 +74,51 @@ class FoldAffine:
             else:
                 editor.keep(node)
         return editor.finish()
+
+
+def _changes_nothing(editor: Editor, node: Node, scale: FloatArray, offset: FloatArray) -> bool:
+    is_plain = node.attrs.get("activation") is None and editor.tensors[node.name].quant is None
+    return is_plain and bool((scale == 1).all() and not offset.any())
+
+
+@dataclass(frozen=True, slots=True)
+class _Sum:
+    """A sum that one node alone reads, and the layers of an operand with which it may change."""
+
+    node: Node
+    position: int
+    before: list[Node]
+
+
+def _sum_before(editor: Editor, source: str, node: Node) -> _Sum | None:
+    """Return the sum that a tensor is, if an offset may go into one of its operands."""
+    total = editor.emitted(editor.resolve(source)) if editor.has_one_use(source) else None
+    if total is None or total.op != "add" or total.attrs.get("activation") is not None:
+        return None
+    if editor.tensors[total.name].quant is not None or _is_rounded(editor, total):
+        return None
+    for position, operand in enumerate(total.inputs):
+        if editor.shape(operand) == editor.shape(total.name):
+            before = _layer_before(editor, operand, behind_reshapes=True)
+            if before and _can_scale(editor, before, node, np.ones(editor.shape(operand)[1])):
+                return _Sum(total, position, before)
+    return None
+
+
+def _emit_offset(editor: Editor, node: Node, total: _Sum, offset: FloatArray) -> None:
+    """Emit a sum one of whose operands has the offset in it."""
+    operand = total.node.inputs[total.position]
+    shifted = editor.activation(
+        f"{operand}_shifted", editor.shape(operand), editor.tensors[editor.resolve(operand)]
+    )
+    stand_in = Node("add", (operand,), (shifted,), {}, node.location)
+    editor.drop(total.node)
+    _emit_scaled(editor, total.before, stand_in, np.ones_like(offset), offset)
+    inputs = tuple(
+        shifted if place == total.position else name for place, name in enumerate(total.node.inputs)
+    )
+    attrs = {**total.node.attrs, **activation_attrs(node)}
+    editor.emit(replace(total.node, inputs=inputs, outputs=node.outputs, attrs=attrs))
 
 
 def _with_signs(editor: Editor, node: Node, scale: FloatArray, offset: FloatArray) -> Node | None:
