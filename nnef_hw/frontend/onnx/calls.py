@@ -80,6 +80,15 @@ class Surroundings(Protocol):
             Values that it reads instead of those around it.
         """
 
+    def attempt(
+        self,
+        graph: OnnxGraph,
+        values: Sequence[Value],
+        builder: Builder,
+        captured: Mapping[str, Value],
+    ) -> list[Value] | None:
+        """Lower a subgraph as :meth:`lower` does; None, and no error, if that is not possible."""
+
     def captured(self, graph: OnnxGraph) -> dict[str, Value]:
         """Return the values from outside that a subgraph reads."""
 

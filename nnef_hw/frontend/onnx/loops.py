@@ -49,6 +49,24 @@ class Loop:
         self._states += 1
         return self._input("state", initial, initial.shape)
 
+    def has_hardware(self, states: Sequence[Value], frames: Sequence[Value]) -> bool:
+        """Whether values can be next values of the states, and what a loop gives.
+
+        They are real numbers that are not the same in all steps, and of the states' shapes.
+        """
+        initial = self._outer[len(self._outer) - self._states :]
+        values = [*states, *frames]
+        if any(value.tensor.dtype != "scalar" for value in (*self._outer, *values)):
+            return False
+        if [value.shape for value in states] != [value.shape for value in initial]:
+            return False
+        if any(node.op == "scan" for node in self._builder.nodes):
+            return False
+        body = self._builder.build([])
+        first = len(self._scans)
+        moving = {*body.inputs[:first], *body.inputs[first + self._full :]}
+        return all(value.tensor.name in body.dependents(moving) for value in values)
+
     def close(
         self, states: Sequence[Value], outputs: Sequence[tuple[Value, str, int, int]]
     ) -> list[Value]:
@@ -64,7 +82,7 @@ class Loop:
         names = dict.fromkeys(value.tensor.name for value in states)
         names.update(dict.fromkeys(value.tensor.name for value, *_ in outputs))
         attrs: dict[str, Any] = {
-            "body": self._builder.build(list(names)),
+            "body": self._builder.build(list(names)).replaced(),
             "scans": list(self._scans),
             "full": self._full,
             "states": [value.tensor.name for value in states],

@@ -92,10 +92,11 @@ class _Lowering:
         self._is_part = is_part
         self._bodies = bodies
         self._location = Location(model.path)
-        self._errors = errors
+        self.errors = errors
         self._refused: list[OnnxNode] = []
         self._builder = Builder(identifier(model.graph.name), fold=True)
         self._names: dict[str, str] = {}
+        self._constants: dict[tuple[Builder, Constant], Value] = {}
         self._depth = 0
         self._count = 0
 
@@ -104,7 +105,7 @@ class _Lowering:
         try:
             return self._lower(symbols)
         except _ProblemsError:
-            errors = grouped(self._errors)
+            errors = grouped(self.errors)
         if not self._is_part:
             errors = with_cut(errors, self._model, self._refused, partial(self._part, symbols))
         raise_all(errors)
@@ -114,23 +115,24 @@ class _Lowering:
         return _Lowering(model, self._bodies, [], is_part=True).lower(symbols)
 
     def _stop_at_problems(self) -> None:
-        if self._errors:
+        if self.errors:
             raise _ProblemsError
 
     def _lower(self, symbols: Symbols) -> Graph:
-        graph = self._model.graph
+        source = self._model.graph
         scope: Scope = ChainMap()
-        self._name_values(graph)
-        for item in graph.inputs:
-            if item.name not in graph.initializers:
+        self._name_values(source)
+        for item in source.inputs:
+            if item.name not in source.initializers:
                 scope[item.name] = self._input(item.name, symbols)
         self._stop_at_problems()
-        for name, constant in graph.initializers.items():
+        for name, constant in source.initializers.items():
             scope[name] = self._initializer(name, constant)
-        self._block(graph.nodes, scope)
+        self._block(source.nodes, scope)
         self._stop_at_problems()
-        outputs = self._outputs(graph, scope)
-        return hoist_quantization(_without_unused(self._builder.build(outputs)))
+        outputs = self._outputs(source, scope)
+        graph = _with_shared_variables(self._builder.build(outputs))
+        return hoist_quantization(_without_unused(graph))
 
     def _name_values(self, graph: OnnxGraph) -> None:
         """Give the model's own values their names before any that are made up here."""
@@ -146,7 +148,7 @@ class _Lowering:
         try:
             element, shape = symbols.resolve(name)
         except NnefHwError as error:
-            self._errors.append(error)
+            self.errors.append(error)
             return None
         quant = None
         if element.dtype == "integer" and is_converted(self._model.graph, name):
@@ -161,12 +163,16 @@ class _Lowering:
         return Value(tensor, element)
 
     def _initializer(self, name: str, constant: Constant) -> Value:
-        free = None if self._depth else self._names.pop(name, None)
-        unique = free or self._builder.unique(identifier(name))
-        data, dtype = constant.data, constant.type.dtype
-        label = unique if data.ndim else None
-        tensor = Tensor(unique, data.shape, dtype, data, label, location=self._location)
-        return Value(self._builder.add(tensor), constant.type)
+        """Return a constant of the file, which a body that is lowered several times has once."""
+        key = self._builder, constant
+        if key not in self._constants:
+            free = None if self._depth else self._names.pop(name, None)
+            unique = free or self._builder.unique(identifier(name))
+            data, dtype = constant.data, constant.type.dtype
+            label = unique if data.ndim else None
+            tensor = Tensor(unique, data.shape, dtype, data, label, location=self._location)
+            self._constants[key] = Value(self._builder.add(tensor), constant.type)
+        return self._constants[key]
 
     def _outputs(self, graph: OnnxGraph, scope: Scope) -> list[str]:
         """Return the results' names; a value that is not the result of a node is copied."""
@@ -199,7 +205,7 @@ class _Lowering:
             except _UnknownValueError:
                 pass
             except NnefHwError as error:
-                self._errors.append(self._about(node, error))
+                self.errors.append(self._about(node, error))
                 if not self._depth:
                     self._refused.append(node)
             for index, name in enumerate(node.outputs):
@@ -311,10 +317,10 @@ class _Lowering:
         attrs = {**function.attrs, **node.attrs}
         nodes = [_resolved(_without_inputs(item, absent), attrs) for item in function.nodes]
         scope: Scope = ChainMap(dict(zip(function.inputs, arguments, strict=True)))
-        before = len(self._errors)
+        before = len(self.errors)
         with self._nested():
             self._block(nodes, scope)
-        self._errors[before:] = [self._about(node, error) for error in self._errors[before:]]
+        self.errors[before:] = [self._about(node, error) for error in self.errors[before:]]
         return [scope.get(name) for name in function.outputs]
 
     def subgraph(
@@ -373,6 +379,25 @@ class _Surroundings:
         scope = self._scope.new_child(dict(captured or {}))
         return self._lowering.subgraph(graph, values, scope, builder)
 
+    def attempt(
+        self,
+        graph: OnnxGraph,
+        values: Sequence[Value],
+        builder: Builder,
+        captured: Mapping[str, Value],
+    ) -> list[Value] | None:
+        """Lower a subgraph as :meth:`lower` does; None, and no error, if that is not possible."""
+        errors = self._lowering.errors
+        before = len(errors)
+        try:
+            results = self.lower(graph, values, builder, captured)
+        except (NnefHwError, _UnknownValueError):
+            results = None
+        if len(errors) == before:
+            return results
+        del errors[before:]
+        return None
+
     def captured(self, graph: OnnxGraph) -> dict[str, Value]:
         """Return the values from outside that a subgraph reads."""
         names = [*graph.outputs, *(name for node in graph.nodes for name in node.inputs)]
@@ -406,6 +431,23 @@ def _without_inputs(node: OnnxNode, absent: set[str]) -> OnnxNode:
     if absent.isdisjoint(node.inputs):
         return node
     return replace(node, inputs=tuple("" if name in absent else name for name in node.inputs))
+
+
+def _with_shared_variables(graph: Graph) -> Graph:
+    """Return a graph in which what copies of a body made of one variable, equally, is one."""
+    kept: dict[tuple[Any, ...], str] = {}
+    names: dict[str, str] = {}
+    for name, tensor in graph.tensors.items():
+        if tensor.data is not None and tensor.label is not None and tensor.quant is None:
+            content = tensor.data.shape, tensor.data.dtype.str, tensor.data.tobytes()
+            names[name] = kept.setdefault((tensor.label, tensor.dtype, *content), name)
+    if len(kept) == len(names):
+        return graph
+    nodes = tuple(
+        replace(node, inputs=tuple(names.get(name, name) for name in node.inputs))
+        for node in graph.nodes
+    )
+    return graph.replaced(nodes=nodes)
 
 
 def _without_unused(graph: Graph) -> Graph:

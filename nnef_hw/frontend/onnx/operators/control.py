@@ -1,15 +1,15 @@
-"""Control flow: what is known before the network runs is unrolled, recurrences become loops."""
+"""Control flow: recurrences become loops, what is known before the network runs is unrolled."""
 
 from __future__ import annotations
 
 from nnef_hw.frontend.onnx.calls import OnnxCall, Value
 from nnef_hw.frontend.onnx.loops import Loop
 from nnef_hw.frontend.onnx.model import BOOL, INT64, OnnxGraph
+from nnef_hw.frontend.onnx.recurrences import recurrence
 from nnef_hw.frontend.onnx.registry import lowers
+from nnef_hw.frontend.recurrences import MAX_TURNS
 
 __all__: list[str] = []
-
-_MAX_TURNS = 1024
 
 
 @lowers("If", 1, 11, 13, 16, 19, 21, 23, 24, 25)
@@ -20,20 +20,25 @@ def branch(call: OnnxCall) -> list[Value]:
 
 
 @lowers("Loop", 1, 11, 13, 16, 19, 21, 23, 24, 25)
-def unrolled_loop(call: OnnxCall) -> list[Value]:
-    """Unroll a loop whose number of turns is known."""
+def looped(call: OnnxCall) -> list[Value]:
+    """Make a recurrence of a loop whose number of turns is known, or unroll it."""
     body: OnnxGraph = call.attr("body")
+    count = len(call.inputs_from(2))
+    if len(body.inputs) != count + 2 or len(body.outputs) <= count:
+        raise call.error(f"the body does not fit {count} carried values")
+    return recurrence(call) or _unrolled(call, body)
+
+
+def _unrolled(call: OnnxCall, body: OnnxGraph) -> list[Value]:
     turns = call.optional_number(0, "the number of iterations")
     going = call.optional_number(1, "the condition")
     states = call.inputs_from(2)
     count = len(states)
-    if len(body.inputs) != count + 2 or len(body.outputs) <= count:
-        raise call.error(f"the body does not fit {count} carried values")
     kept: list[list[Value]] = [[] for _ in body.outputs[count + 1 :]]
     going, turn = going is None or going, 0
     while going and (turns is None or turn < turns):
-        if turn == _MAX_TURNS:
-            raise call.unsupported(f"it runs more than {_MAX_TURNS} iterations")
+        if turn == MAX_TURNS:
+            raise call.unsupported(f"it runs more than {MAX_TURNS} iterations")
         counter = call.constant(turn, INT64)
         condition, *results = call.around.lower(body, [counter, call.constant(True, BOOL), *states])
         if condition.data is None:
