@@ -20,7 +20,7 @@ _TENSOR_FIELDS, _EXTERNAL_BUFFER = 11, 10
 
 
 class TfliteFile:
-    """One subgraph, tensor by tensor and operator by operator.
+    """A subgraph, tensor by tensor and operator by operator, and those that its operators call.
 
     >>> model = TfliteFile()
     >>> x = model.input("x", [1, 4])
@@ -44,10 +44,18 @@ class TfliteFile:
         """Whether the values of buffers, and options of bytes, lie behind the tables."""
         self.old_codes = True
         """Whether the field of 8 bits is written, which was there first."""
+        self._subgraphs = []
 
     def begins_with(self, variable, data):
         """Assign an array to a variable in a second subgraph."""
         self._initial.append((variable, data))
+
+    def subgraph(self):
+        """Add a subgraph, and return its number and what makes its tensors and operators."""
+        graph = TfliteFile()
+        graph.buffers, graph.codes = self.buffers, self.codes
+        self._subgraphs.append(graph)
+        return len(self._subgraphs), graph
 
     def tensor(
         self, name, shape, dtype="float32", *, data=None, scale=None, zero=0, axis=0, **more
@@ -116,7 +124,7 @@ class TfliteFile:
 
     def _tables(self, behind):
         b = flatbuffers.Builder(1024)
-        graphs = [self]
+        graphs = [self, *self._subgraphs]
         if self._initial:
             graphs.append(self._initializer())
         subgraphs = [self._subgraph(b, graph, behind) for graph in graphs]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from nnef_hw.frontend.tflite.model import (
     INT32,
     ElementType,
     TfliteOperator,
+    TfliteSubgraph,
     TfliteTensor,
 )
 from nnef_hw.frontend.tflite.states import Handle, States
@@ -40,6 +41,29 @@ def identifier(name: str) -> str:
     return f"_{plain}" if plain[0].isdigit() else plain
 
 
+class Surroundings(Protocol):
+    """The model that an operator stands in."""
+
+    def subgraph(self, index: int) -> TfliteSubgraph | None:
+        """Return a subgraph by its number; None if there is none."""
+
+    def lower(
+        self,
+        graph: TfliteSubgraph,
+        operators: Sequence[TfliteOperator],
+        values: Mapping[int, Value],
+        wanted: Sequence[int],
+        builder: Builder,
+    ) -> list[Value]:
+        """Lower operators of a subgraph into a graph of their own; return some of its tensors.
+
+        Raises
+        ------
+        ModelError, UnsupportedError
+            If one of them cannot be lowered.
+        """
+
+
 class TfliteCall:
     """An operator whose arguments are known.
 
@@ -49,6 +73,8 @@ class TfliteCall:
         The arguments; None for optional ones left out.
     tensors
         All tensors of the subgraph.
+    around
+        The model's other subgraphs.
     """
 
     def __init__(
@@ -60,6 +86,7 @@ class TfliteCall:
         location: Location,
         conversions: Conversions,
         states: States,
+        around: Surroundings,
     ) -> None:
         self.operator = operator
         self.builder = builder
@@ -70,6 +97,7 @@ class TfliteCall:
         self._tensors = tensors
         self._conversions = conversions
         self.states = states
+        self.around = around
         self._base = identifier(operator.name)
 
     @property
@@ -82,7 +110,7 @@ class TfliteCall:
         operator = replace(self.operator, options={**self.operator.options, **options})
         call = TfliteCall(
             operator, [value, *self._inputs[1:]], self._tensors, self.builder,
-            replace(self.location, text=""), self._conversions, self.states,
+            replace(self.location, text=""), self._conversions, self.states, self.around,
         )  # fmt: skip
         call.created = self.created
         return call

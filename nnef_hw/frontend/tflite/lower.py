@@ -18,7 +18,13 @@ from nnef_hw.frontend.tflite.calls import TfliteCall, identifier
 from nnef_hw.frontend.tflite.conversions import Conversions
 from nnef_hw.frontend.tflite.graph_names import graph_names
 from nnef_hw.frontend.tflite.integer_inputs import is_converted, is_rescaled
-from nnef_hw.frontend.tflite.model import FLOAT32, TfliteModel, TfliteOperator, TfliteTensor
+from nnef_hw.frontend.tflite.model import (
+    FLOAT32,
+    TfliteModel,
+    TfliteOperator,
+    TfliteSubgraph,
+    TfliteTensor,
+)
 from nnef_hw.frontend.tflite.operators.blocks import lower_in_blocks
 from nnef_hw.frontend.tflite.registry import definition_of
 from nnef_hw.frontend.tflite.states import Handle, States, initial_values
@@ -51,7 +57,7 @@ def lower(model: TfliteModel, dims: Mapping[str, int]) -> Graph:
     ErrorGroup
         If there are several.
     """
-    return _Lowering(model).lower(dims)
+    return _Lowering(model, model.subgraphs[0]).lower(dims)
 
 
 class _UnknownValueError(Exception):
@@ -59,12 +65,14 @@ class _UnknownValueError(Exception):
 
 
 class _Lowering:
-    def __init__(self, model: TfliteModel) -> None:
+    def __init__(
+        self, model: TfliteModel, graph: TfliteSubgraph, builder: Builder | None = None
+    ) -> None:
         self._model = model
-        self._graph = model.subgraphs[0]
+        self._graph = graph
         self._location = Location(model.path)
         self._errors: list[NnefHwError] = []
-        self._builder = Builder(identifier(self._graph.name or "main"), fold=True)
+        self._builder = builder or Builder(identifier(graph.name or "main"), fold=True)
         self._conversions = Conversions(self._builder)
         self._states = States(self._builder, self._location)
         self._values: dict[int, Value | None] = {}
@@ -91,6 +99,36 @@ class _Lowering:
         built = _without_unused(self._builder.build(list(dict.fromkeys(outputs))))
         is_quantized = any(tensor.data is None and tensor.is_quantized for tensor in graph.tensors)
         return built.replaced(rounding="tflite" if is_quantized else None)
+
+    def part(
+        self,
+        operators: Sequence[TfliteOperator],
+        values: Mapping[int, Value],
+        wanted: Sequence[int],
+    ) -> list[Value]:
+        """Lower some operators, given values of others; return some values, as the file has them.
+
+        Raises
+        ------
+        ModelError, UnsupportedError
+            The first problem that there is.
+        """
+        self._values.update(values)
+        for operator in operators:
+            self._operator(operator)
+        found = [] if self._errors else [self._argument(index) for index in wanted]
+        if self._builder.states:
+            raise UnsupportedError("variables in a loop are not supported")
+        if self._errors:
+            raise self._errors[0]
+        plain = [self._conversions.plain(value, self._location) for value in found]
+        given = {value.tensor.name for value in values.values() if value.data is not None}
+        return [
+            value
+            if value.tensor.name in given
+            else replace(value, tensor=self._tensor(value.tensor))
+            for value in plain
+        ]
 
     def _name(self, index: int) -> str:
         """Return the name that a tensor has in the graph."""
@@ -203,7 +241,7 @@ class _Lowering:
         ]
         call = TfliteCall(
             operator, inputs, self._graph.tensors, self._builder, self._location,
-            self._conversions, self._states,
+            self._conversions, self._states, _Surroundings(self._model),
         )  # fmt: skip
         first = inputs[0] if inputs else None
         lowering = definition.lowering
@@ -332,6 +370,29 @@ class _Lowering:
 
     def _computed(self) -> set[str]:
         return {name for node in self._builder.nodes for name in node.outputs}
+
+
+class _Surroundings:
+    """The model that an operator stands in."""
+
+    def __init__(self, model: TfliteModel) -> None:
+        self._model = model
+
+    def subgraph(self, index: int) -> TfliteSubgraph | None:
+        """Return a subgraph by its number; None if there is none."""
+        known = range(1, len(self._model.subgraphs))
+        return self._model.subgraphs[index] if index in known else None
+
+    def lower(
+        self,
+        graph: TfliteSubgraph,
+        operators: Sequence[TfliteOperator],
+        values: Mapping[int, Value],
+        wanted: Sequence[int],
+        builder: Builder,
+    ) -> list[Value]:
+        """Lower operators of a subgraph into a graph of their own."""
+        return _Lowering(self._model, graph, builder).part(operators, values, wanted)
 
 
 def _without_unused(graph: Graph) -> Graph:

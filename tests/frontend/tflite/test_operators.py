@@ -14,7 +14,7 @@ ELSEWHERE = {
     "BROADCAST_TO", "CAST", "CEIL", "ELU", "FAKE_QUANT", "FILL", "LOGICAL_AND", "LOGICAL_NOT",
     "LOGICAL_OR", "QUANTIZE", "RANGE", "RANK", "REDUCE_ALL", "REDUCE_ANY", "ROUND",
     "ASSIGN_VARIABLE", "BATCH_TO_SPACE_ND", "CALL_ONCE", "Convolution2DTransposeBias",
-    "READ_VARIABLE", "SPACE_TO_BATCH_ND", "VAR_HANDLE",
+    "READ_VARIABLE", "SPACE_TO_BATCH_ND", "VAR_HANDLE", "WHILE",
 }  # fmt: skip
 """Operators that the reference kernels lack or that the tests below or of codes compare."""
 

@@ -2,6 +2,7 @@
 
 from nnef_hw.frontend.tflite.operators import (
     blocks,
+    control,
     elementwise,
     matrix,
     quantization,
@@ -16,6 +17,7 @@ from nnef_hw.frontend.tflite.operators import (
 
 __all__ = [
     "blocks",
+    "control",
     "elementwise",
     "matrix",
     "quantization",
