@@ -23,12 +23,13 @@ class CollapseFunctions:
       ``select(x < 0, exp(x) - 1, x)`` and whatever else is computed from one activation alone
       -> ``pointwise`` with these operators as its ``body``; ``stepwise`` if steps are among them
     * an operator that no layer computes as it is: ``erf``, ``pow``, a division by an activation
+    * a scale or an offset of what a function gives, as ``1 - sigmoid(x)``
 
     Results inside of such a subgraph that others read, too, are computed once more, unless all
     that is behind depends on them alone: then the function begins there.
-    Left alone: one operator that has a table already; scales and offsets, and a ReLU or ``clamp``
-    behind a layer, which it computes at no cost; what the model's author quantized on the way,
-    or TensorFlow Lite rounds in its own way.
+    Left alone: one operator that has a table already; other scales and offsets, and a ReLU or
+    ``clamp`` behind a layer, which it computes at no cost; what the model's author quantized on
+    the way, or TensorFlow Lite rounds in its own way.
     """
 
     def __call__(self, graph: Graph) -> Graph:
@@ -79,7 +80,7 @@ class _Functions:
     def _note(self, node: Node) -> None:
         source = self._source(node.name) if len(node.outputs) == 1 else None
         nodes = [] if source is None else self._between(source, node.name)
-        if source is not None and _is_worth_it(self._graph, nodes):
+        if source is not None and _is_worth_it(self._graph, source, nodes):
             self.found[node.name] = source, nodes
             self.needed.add(source)
         else:
@@ -194,7 +195,15 @@ def _layer(graph: Graph, name: str) -> Node | None:
     return node
 
 
-def _is_worth_it(graph: Graph, nodes: list[Node]) -> bool:
+def _is_worth_it(graph: Graph, source: str, nodes: list[Node]) -> bool:
     if len(nodes) == 1 and nodes[0].has(Trait.TABLE):
         return len(nodes[0].inputs) > 1
-    return not all(_is_affine(graph, node) for node in nodes)
+    return _is_of_table(graph, source) or not all(_is_affine(graph, node) for node in nodes)
+
+
+def _is_of_table(graph: Graph, name: str) -> bool:
+    """Whether a tensor holds what a table gives: another table is less than a multiplier."""
+    node = graph.producer(name)
+    while node is not None and node.has(Trait.KEEPS_FORMAT):
+        node = graph.producer(node.inputs[0])
+    return node is not None and node.has(Trait.TABLE)
