@@ -217,6 +217,9 @@ class Plan(Protocol):
     def outputs(self) -> tuple[Port, ...]:
         """Its output streams, in the order of the graph."""
 
+    def graph_of(self, graph: Graph) -> Graph:
+        """Return the form of its fixed graph, of the same codes, whose layers it has."""
+
     @property
     def stations(self) -> Sequence[Station]:
         """What runs the layers, in the order of the counters that the board has of them."""

@@ -19,6 +19,7 @@ def module_comments(plan: Plan, graph: Graph) -> dict[str, str]:
         f"{plan.multipliers} multipliers"
     }
     comments[""] = "\n".join([printable(comments[""]), *port_lines(plan, graph)])
+    graph = plan.graph_of(graph)
     for station in plan.stations:
         # an instance may run several layers
         line = printable(f"{station.name}: {station.describe(graph)}")

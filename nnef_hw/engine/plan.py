@@ -168,6 +168,10 @@ class EnginePlan:
         """Loads, layers and sends."""
         return spans(self.design)
 
+    def graph_of(self, graph: Graph) -> Graph:
+        """Return the graph itself."""
+        return graph
+
     @cached_property
     def stations(self) -> tuple[LayerStation | TailStation, ...]:
         """Layers, and what stands behind the engine."""

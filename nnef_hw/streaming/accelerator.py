@@ -64,6 +64,7 @@ class Accelerator(wiring.Component):  # type: ignore[misc]
     ) -> None:
         self.plan = plan
         self.counted = counted
+        graph = plan.graph_of(graph)
         self.beats = {
             source.tensor: graph.tensor(source.tensor).volume // block.layer.operand_lanes
             for block in plan.blocks

@@ -14,6 +14,7 @@ from nnef_hw.streaming.lower import lower
 from nnef_hw.streaming.misfit import check_weights
 from nnef_hw.streaming.plan import Plan
 from nnef_hw.streaming.report import report_plan
+from nnef_hw.streaming.siblings import apart
 from nnef_hw.streaming.solver import schedule
 from nnef_hw.streaming.support import check_streamable
 
@@ -51,7 +52,7 @@ class Streaming(Architecture[Plan]):
         )
 
     def read_plan(self, value: dict[str, Any], graph: Graph) -> Plan:
-        return Plan.from_json(value, lower(graph))
+        return Plan.from_json(value, lower(apart(graph) if value["apart"] else graph))
 
     def component(
         self, plan: Plan, graph: Graph, *, restartable: bool = False, counted: bool = False

@@ -34,7 +34,7 @@ LAYERS = (argmax, conv, data_movement, eltwise, interpolate, pool, softmax, tabl
 lowers.require_all()
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=4)
 def lower(graph: Graph) -> LayerGraph:
     """Turn a fixed graph into layers, the same ones for several boards one after the other.
 

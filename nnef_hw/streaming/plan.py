@@ -9,8 +9,10 @@ from typing import Any, ClassVar
 
 from nnef_hw.architecture import Port, StoredImage
 from nnef_hw.devices import Device, Resources, find_device
+from nnef_hw.ir import Graph
 from nnef_hw.streaming.block import Block
 from nnef_hw.streaming.layer import Folding, Layer
+from nnef_hw.streaming.siblings import apart
 
 __all__ = ["LayerGraph", "Plan"]
 
@@ -74,6 +76,8 @@ class Plan:
     period, settling
         In steady state results come in a pattern of so many frames, whose mean, rounded up, is
         ``interval``. It begins after so many frames; None if after more than were simulated.
+    apart
+        Whether gates of recurrent cells are layers of their own (:func:`siblings.apart`).
     """
 
     model: str
@@ -95,6 +99,7 @@ class Plan:
     period: int = 1
     settling: int | None = 0
     arch: str = "streaming"
+    apart: bool = False
 
     @property
     def lanes(self) -> Mapping[str, int]:
@@ -107,6 +112,10 @@ class Plan:
     def stations(self) -> tuple[Block, ...]:
         """The blocks, as reports ask for them."""
         return self.blocks
+
+    def graph_of(self, graph: Graph) -> Graph:
+        """Return the form of a fixed graph whose layers it has."""
+        return apart(graph) if self.apart else graph
 
     @property
     def macs(self) -> int:
@@ -141,6 +150,7 @@ class Plan:
             "period": self.period,
             "settling": self.settling,
             "layer_counters": self.layer_counters,
+            "apart": self.apart,
             "link": self.link.to_json(),
             "lanes": dict(self.lanes),
             "layers": {
@@ -185,6 +195,7 @@ class Plan:
             settling=value["settling"],
             link=Resources(**value["link"]),
             layer_counters=value["layer_counters"],
+            apart=value["apart"],
         )
 
 

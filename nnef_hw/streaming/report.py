@@ -23,6 +23,7 @@ __all__ = ["report_plan"]
 
 def report_plan(plan: Plan, graph: Graph, target: Target, timeline: Timeline) -> dict[str, Any]:
     """Return what :meth:`.Architecture.report` says."""
+    graph = plan.graph_of(graph)
     network = lower(graph)
     codes = {
         tensor: graph.steps(tensor) * graph.tensor(tensor).volume

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from nnef_hw.devices import Device, Resources, Target
+from nnef_hw.errors import TargetError
 from nnef_hw.ir import Graph
 from nnef_hw.streaming.beats import BeatTimes
 from nnef_hw.streaming.block import Block
@@ -25,6 +27,7 @@ from nnef_hw.streaming.options import network_options
 from nnef_hw.streaming.plan import LayerGraph, Plan
 from nnef_hw.streaming.resources import LUT_SHARE
 from nnef_hw.streaming.search import Search, faster_limit
+from nnef_hw.streaming.siblings import apart
 
 __all__ = ["schedule"]
 
@@ -77,6 +80,9 @@ def schedule(
     Minimises the initiation interval; with ``target_fps`` it takes the smallest design that reaches
     it at the clock instead. ``layer_counters`` have to fit as well.
 
+    Gates of recurrent cells are a layer each where these fit, otherwise one layer for all; the
+    other way round with ``target_fps``.
+
     Raises
     ------
     UnsupportedError, ErrorGroup
@@ -84,6 +90,28 @@ def schedule(
     TargetError
         If no folding fits the board, or none is fast enough.
     """
+    forms = [apart(graph), graph]
+    if target_fps is not None:
+        forms.reverse()
+    first, last = forms
+    if first is not last:
+        try:
+            plan = _schedule(first, target, clock_mhz, target_fps, layer_counters)
+            return replace(plan, apart=first is not graph)
+        except TargetError:
+            pass  # the other form may do, and says what is missing if not
+    plan = _schedule(last, target, clock_mhz, target_fps, layer_counters)
+    return replace(plan, apart=last is not graph)
+
+
+def _schedule(
+    graph: Graph,
+    target: Target,
+    clock_mhz: float | None,
+    target_fps: float | None,
+    layer_counters: bool,
+) -> Plan:
+    """Plan a fixed graph as it is."""
     network = lower(graph)
     device = target.device
     clock = clock_mhz or target.clock_mhz

@@ -71,7 +71,7 @@ def force(rng):
         return replace(
             plan, inputs=network.inputs, outputs=network.outputs, blocks=blocks,
             interval=times.interval, latency=times.latency, period=times.steady.period,
-            settling=times.steady.settling,
+            settling=times.steady.settling, apart=False,
         )  # fmt: skip
 
     return force

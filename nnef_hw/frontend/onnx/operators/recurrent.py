@@ -60,13 +60,15 @@ class _Step:
         zero = self.call.constant(0, x.type)
         return self.call.emit("linear", x, weights, zero if bias is None else bias)
 
-    def rows(self, weights: Value, count: int = 3) -> list[Value]:
-        """Split a filter into those of its gates."""
-        size = weights.shape[0] // count
-        return [
-            sliced(self.call, weights, {0: range(index * size, (index + 1) * size)})
-            for index in range(count)
-        ]
+    def halves(self, value: Value, axis: int) -> list[Value]:
+        """Split three gates along an axis into the first two and the last."""
+        size = value.shape[axis] // 3
+        if value.data is None:
+            return self.call.emit_many(
+                "split", value, elements=(value.type,), axis=axis, ratios=[2, 1]
+            )
+        ranges = (range(2 * size), range(2 * size, 3 * size))
+        return [sliced(self.call, value, {axis: part}) for part in ranges]
 
     def gates(self, value: Value | None, count: int) -> list[Value]:
         """Split along the last axis; nothing stands for zeros."""
@@ -105,17 +107,22 @@ def _rnn_step(step: _Step) -> list[Value]:
 
 
 def _gru_step(step: _Step) -> list[Value]:
-    """Gates update, reset, hidden; the reset comes before or behind the linear layer."""
+    """Gates update, reset, hidden; the reset comes before or behind the linear layer.
+
+    What reads the same is one layer: all gates of x, and those of h before it is reset.
+    """
     call, w, h = step.call, step.weights, step.states[0]
-    weights, biases = step.rows(w.hidden), step.gates(w.hidden_bias, 3)
-    xz, xr, xh = step.gates(step.linear(step.x, w.inputs, w.input_bias), 3)
-    z = step.activate(0, step.add(xz, step.linear(h, weights[0], biases[0])))
-    r = step.activate(0, step.add(xr, step.linear(h, weights[1], biases[1])))
+    x_gates, x_candidate = step.halves(step.linear(step.x, w.inputs, w.input_bias), 1)
     if call.attr("linear_before_reset"):
-        inner = step.mul(r, step.linear(h, weights[2], biases[2]))
+        h_gates, inner = step.halves(step.linear(h, w.hidden, w.hidden_bias), 1)
+        z, r = step.gates(step.activate(0, step.add(x_gates, h_gates)), 2)
+        inner = step.mul(r, inner)
     else:
-        inner = step.linear(step.mul(r, h), weights[2], biases[2])
-    candidate = step.activate(1, step.add(xh, inner))
+        first, last = step.halves(w.hidden, 0)
+        bias, last_bias = [None] * 2 if w.hidden_bias is None else step.halves(w.hidden_bias, 1)
+        z, r = step.gates(step.activate(0, step.add(x_gates, step.linear(h, first, bias))), 2)
+        inner = step.linear(step.mul(r, h), last, last_bias)
+    candidate = step.activate(1, step.add(x_candidate, inner))
     keep = step.mul(z, h)
     one = call.constant(1, z.type)
     return [step.add(step.mul(call.emit("sub", one, z), candidate), keep)]
