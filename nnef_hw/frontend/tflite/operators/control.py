@@ -10,7 +10,7 @@ from nnef_hw.frontend.tflite.values import Value
 __all__: list[str] = []
 
 
-@lowers("WHILE")
+@lowers("WHILE", newest=1)
 def while_loop(call: TfliteCall) -> list[Value]:
     """Make a loop in hardware: Keras' recurrent layers are written like this."""
     condition, body = (
