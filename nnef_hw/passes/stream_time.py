@@ -18,6 +18,8 @@ from nnef_hw.errors import UnsupportedError, UsageError
 from nnef_hw.ir import Graph, Node, Stage, State, Tensor, Trait, verify
 from nnef_hw.ir.operators import PoolAttributes
 from nnef_hw.numerics import Requant
+from nnef_hw.passes.lower_flattened_linear import LowerFlattenedLinear
+from nnef_hw.passes.remove_dead import RemoveDead
 from nnef_hw.passes.time_rows import RowPlan, find_rows
 from nnef_hw.passes.time_taps import Taps, has_other_padding
 from nnef_hw.reference.windows import pool_counts
@@ -75,7 +77,7 @@ class StreamTime:
         UnsupportedError, ErrorGroup
             If the network cannot run step by step: for each operator in the way, why.
         """
-        axes = self._axes(graph)
+        axes, graph = self._axes(graph), _in_rows(graph)
         plan = find_rows(graph, axes, endless=self.continue_borders)
         if not self.continue_borders:
             whole = {
@@ -109,7 +111,7 @@ class StreamTime:
         dict
             By input how samples of the windowed network become sequences of steps.
         """
-        axes = self._axes(graph)
+        axes, graph = self._axes(graph), _in_rows(graph)
         plan = find_rows(graph, axes)
         rows = {
             name: StreamRows(
@@ -159,6 +161,11 @@ class StreamTime:
             f"the shape of input {tensor.name!r}, {list(shape)}, does not tell which axis is time",
             remedy=remedy,
         )
+
+
+def _in_rows(graph: Graph) -> Graph:
+    """Return a graph whose layers read the rows of whole inputs, of which others make one pixel."""
+    return RemoveDead()(LowerFlattenedLinear(images=graph.inputs)(graph))
 
 
 @dataclass(slots=True)

@@ -91,6 +91,15 @@ def flattened(rows=9, seed=0):
     return t.net.build("y")
 
 
+def whole(rows=6, seed=0):
+    """A linear layer over all rows of the input."""
+    t = Temporal("whole", rows, seed=seed)
+    count = int(np.prod(t.shape("x")))
+    y = t.net.reshape("x", (1, count))
+    t.net.op("linear", y, t.rng.normal(size=(2, count)), t.rng.normal(size=(1, 2)), name="y")
+    return t.net.build("y")
+
+
 def padded(rows=12, seed=0):
     """Padding in time on both sides of every layer, and a mean: only with borders continued."""
     t = Temporal("padded", rows, 2, 2, seed)
@@ -155,7 +164,7 @@ def centred(rows=14, seed=0):
     return t.net.build("y")
 
 
-TEMPORAL = {f.__name__: f for f in (causal, classifier, unlike_branches, flattened, centred)}
+TEMPORAL = {f.__name__: f for f in (causal, classifier, unlike_branches, flattened, whole, centred)}
 
 
 def random_temporal(seed):

@@ -34,7 +34,7 @@ def layers(graph, rng):
         ((1, 5, 3), ["conv"]),
         ((1, 1, 5, 3), ["conv"]),
         ((1, 5, 1), ["linear"]),
-        ((1, 1, 5, 1), ["conv"]),
+        ((1, 1, 5, 1), ["linear"]),
     ],
 )
 def test_a_transposed_activation_on_the_left(shape, ops, rng):

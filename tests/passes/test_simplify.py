@@ -42,7 +42,7 @@ def test_random_networks_keep_their_results(seed, rng):
 
 def test_variables_keep_distinct_labels(image, rng):
     w = image.constant("w", rng.standard_normal((2, 108)), "shared")
-    a = image.op("linear", image.reshape("x", [1, 108]), w, 0.0)
+    a = image.op("linear", image.reshape(image.op("sin", "x"), [1, 108]), w, 0.0)
     image.input("z", (1, 108))
     b = image.op("linear", "z", w, 0.0)
     graph = check(image.build(a, b), rng)
