@@ -15,7 +15,7 @@ from nnef_hw.ir.activation import activation_attrs
 from nnef_hw.passes.editor import Editor, channel_values, reshape_node
 from nnef_hw.passes.scaled_filter import scaled_filter
 
-__all__ = ["FoldAffine"]
+__all__ = ["FoldAffine", "pixel_affine"]
 
 FloatArray = NDArray[np.float64]
 
@@ -188,7 +188,7 @@ def _has_constants(editor: Editor, node: Node) -> bool:
 def _affine(editor: Editor, node: Node) -> tuple[str, FloatArray, FloatArray] | None:
     """Return input, scale and offset of ``y = scale[c] * x + offset[c]``."""
     if node.op == "conv":
-        return _depthwise(editor, node)
+        return pixel_affine(editor, node)
     if node.op not in {"batch_normalization", "add", "sub", "mul", "div"}:
         return None
     values = [editor.data(name) for name in node.inputs]
@@ -211,7 +211,8 @@ def _affine(editor: Editor, node: Node) -> tuple[str, FloatArray, FloatArray] | 
     return node.inputs[position], *found
 
 
-def _depthwise(editor: Editor, node: Node) -> tuple[str, FloatArray, FloatArray] | None:
+def pixel_affine(editor: Editor, node: Node) -> tuple[str, FloatArray, FloatArray] | None:
+    """Return input, scale and offset of a ``conv`` of single elements; None if it is none."""
     channels = editor.shape(node.inputs[0])[1]
     window = (
         node.attrs["groups"],

@@ -24,6 +24,12 @@ _HALF = 4096
 
 _TINY = 1e-300
 
+STEPS = (1.0, 1 / 255, 1 / 256)
+"""Steps of the bytes of cameras, as they are or as numbers up to 1."""
+
+_OFF_STEP = 1e-4
+"""By so much of a step may a number of single precision miss one."""
+
 _CHUNK_VALUES = 1 << 22
 """Activations that are held at a time."""
 
@@ -76,6 +82,8 @@ class Observation:
     cut_below, cut_above
         Whether values below ``lo``, or above ``hi``, were left out: a format must have codes for
         all that is left.
+    steps
+        Those of :data:`STEPS` that all values of an input of the graph are multiples of.
     """
 
     lo: float
@@ -85,6 +93,7 @@ class Observation:
     count: int = 0
     cut_below: bool = False
     cut_above: bool = False
+    steps: tuple[float, ...] = ()
 
     @property
     def seen(self) -> Interval:
@@ -148,10 +157,22 @@ def observe(
         visible = visible_intervals(graph, values)
         for name, x in values.items():
             if name not in found:
-                found[name] = Observation(0.0, 0.0, np.zeros((1, *x.shape[1:])), Histogram())
-            found[name].add(x, visible.get(name, EVERYTHING))
+                steps = STEPS if name in graph.inputs else ()
+                found[name] = Observation(
+                    0.0, 0.0, np.zeros((1, *x.shape[1:])), Histogram(), steps=steps
+                )
+            old = found[name]
+            old.steps = tuple(step for step in old.steps if _are_multiples(x, step))
+            old.add(x, visible.get(name, EVERYTHING))
         if progress is not None:
             progress("calibrating", done, total)
     for observation in found.values():
         observation.mean /= observation.count
     return found
+
+
+def _are_multiples(x: NDArray[Any], step: float) -> bool:
+    if not np.isfinite(x).all():
+        return False
+    multiples = x / step
+    return bool((np.abs(multiples - np.round(multiples)) <= _OFF_STEP).all())

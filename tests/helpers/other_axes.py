@@ -282,7 +282,7 @@ NETWORKS = {
     batch_of_two: ["tanh", "conv"],
     input_handed_on: ["linear"],
     bias_along_the_last_axis: ["linear"],
-    offset_of_a_flat_image: ["conv", "linear"],
+    offset_of_a_flat_image: ["linear"],
     bias_of_channels_last: ["conv", "conv"],
     constant_for_each_element: ["tanh", "add"],
     mask_of_pixels: ["conv", "mul", "max"],

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from nnef_hw.numerics import QType
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import Scheme, observe, quantize
 from nnef_hw.quantize.observe import Histogram
@@ -109,3 +110,43 @@ def test_zeros_between_numbers_of_both_signs_cost_them_no_codes(calibration, tin
     lo, hi = choose_range(observed(x), Scheme(calibration=calibration))
     assert lo < -0.9
     assert hi > 0.9
+
+
+def input_format(x, **scheme):
+    builder = GraphBuilder()
+    builder.input("x", (1, x.shape[1]))
+    builder.op("linear", "x", np.ones((2, x.shape[1])), 0.0)
+    return quantize(simplify(builder.build()), {"x": x}, Scheme(**scheme)).tensor("x").qtype
+
+
+@pytest.mark.parametrize("calibration", ["mse", "minmax", "percentile", "entropy"])
+@pytest.mark.parametrize("single", [False, True])
+@pytest.mark.parametrize("step", [1.0, 1 / 255, 1 / 256])
+def test_bytes_are_codes(step, single, calibration, rng):
+    """Even where few are bright, of which a range would cut off some, and none is the brightest."""
+    x = rng.integers(0, 20, (200, 9)) * step
+    x[3, 4] = 241 * step
+    found = input_format(x.astype(np.float32) if single else x, calibration=calibration)
+    assert found == QType(8, signed=False, scale=step)
+
+
+def test_signed_bytes_are_codes(rng):
+    x = rng.integers(-90, 60, (50, 9)).astype(float)
+    assert input_format(x) == QType(8, signed=True, scale=1.0)
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        pytest.param(np.arange(16.0).reshape(4, 4), id="a few integers"),
+        pytest.param(np.linspace(0, 255, 300).reshape(100, 3), id="between bytes"),
+        pytest.param(np.arange(0, 600.0).reshape(200, 3), id="more than bytes"),
+    ],
+)
+def test_other_numbers_get_a_range(x):
+    assert input_format(x, calibration="minmax").scale == pytest.approx(x.max() / 255)
+
+
+def test_bytes_get_no_step_that_is_no_power_of_two(rng):
+    x = rng.integers(0, 256, (200, 9)) / 255
+    assert input_format(x, power_of_two=True).scale == 1 / 128
