@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from nnef_hw.errors import UsageError
-from nnef_hw.numerics import IntArray, QType
+from nnef_hw.numerics import FeatureScales, IntArray, QType
 from nnef_hw.stream_rows import StreamRows
 
 __all__ = [
@@ -44,6 +45,9 @@ class TensorStream:
         (height, width, channels) in the order of the stream.
     lanes, beats
         Codes per beat, beats per frame.
+    features
+        Scales and zero points of the features of an input that has one for each; then ``qtype``
+        has those of the network, which no host needs.
     """
 
     name: str
@@ -52,6 +56,19 @@ class TensorStream:
     image: tuple[int, int, int]
     lanes: int
     beats: int
+    features: FeatureScales | None = None
+
+    def quantize(self, real: ArrayLike) -> IntArray:
+        """Codes of real samples [..., *shape[1:]]."""
+        if self.features is None:
+            return self.qtype.quantize(real)
+        return self.features.quantize(real, self.shape, self.qtype)
+
+    def dequantize(self, codes: ArrayLike) -> NDArray[np.float64]:
+        """Real numbers of codes."""
+        if self.features is None:
+            return self.qtype.dequantize(codes)
+        return self.features.dequantize(codes, self.shape)
 
     @property
     def dtype(self) -> str:
@@ -68,10 +85,15 @@ class TensorStream:
     def from_json(cls, value: dict[str, Any]) -> TensorStream:
         """Read an entry of ``inputs`` or ``outputs``."""
         height, width, channels = value["image"]
+        qtype, features = dict(value["qtype"]), None
+        if "axis" in qtype:
+            features = FeatureScales.from_json(qtype)
+            qtype.update(scale=1.0, zero_point=0)
         return cls(
             name=value["name"],
             shape=tuple(value["shape"]),
-            qtype=QType.from_json(value["qtype"]),
+            qtype=QType.from_json(qtype),
+            features=features,
             image=(height, width, channels),
             lanes=value["lanes"],
             beats=value["beats"],

@@ -305,6 +305,14 @@ class FixedModel(Shown):
                 "step": qtype.scale,
                 "zero_point": qtype.zero_point,
             }
+            if name not in self.graph.features
+            else {
+                "tensor": name,
+                "shape": "x".join(map(str, tensor.shape)),
+                "bits": f"{'' if qtype.signed else 'u'}{qtype.bits}",
+                "step": "one each",
+                "zero_point": f"{len(self.graph.features[name].scale)} features",
+            }
             for name, tensor in self.graph.tensors.items()
             if (qtype := tensor.qtype) is not None and tensor.label is None
         ])

@@ -73,6 +73,12 @@ def add_scheme(parser: argparse.ArgumentParser, *, widths: bool = True) -> None:
         help="subtract mean errors from the biases (default: yes)",
     )
     group.add_argument(
+        "--feature-scales",
+        action=argparse.BooleanOptionalAction,
+        help="give each feature of an input a scale where one for all costs accuracy "
+        "(default: yes)",
+    )
+    group.add_argument(
         "--equalize",
         action=argparse.BooleanOptionalAction,
         help="move scales between layers (default: no)",
@@ -122,7 +128,7 @@ def scheme(options: argparse.Namespace) -> Any:
     found = with_settings(found, options.settings)
     keys = (
         "weight_bits", "activation_bits", "calibration", "weight_rounding", "correct_bias",
-        "equalize",
+        "feature_scales", "equalize",
     )  # fmt: skip
     overrides = {key: value for key in keys if (value := getattr(options, key)) is not None}
     try:

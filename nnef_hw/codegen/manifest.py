@@ -26,6 +26,9 @@ def make_manifest(
 ) -> dict[str, Any]:
     """Describe a build: tensors with shapes and QTypes, streams, folding, link.
 
+    The ``qtype`` of an input with scales for each feature has lists of them and of their zero
+    points, and the ``axis`` of the input's shape that they lie along.
+
     ``port`` is the prefix of the accelerator's ports for a tensor.
     ``image`` is (height, width, channels) in stream order; a tensor of another shape is reshaped by
     the host in NCHW order. ``link`` is what :func:`link_entry` gives; ``module`` the accelerator's
@@ -135,13 +138,13 @@ def link_entry(kind: str, baud: int) -> dict[str, Any]:
 
 
 def _tensor(graph: Graph, name: str, port: Port) -> dict[str, Any]:
-    tensor = graph.tensor(name)
+    tensor, features = graph.tensor(name), graph.features.get(name)
     assert tensor.qtype is not None
     return {
         "name": name,
         "port": port.name,
         "shape": list(tensor.shape),
-        "qtype": tensor.qtype.to_json(),
+        "qtype": {**tensor.qtype.to_json(), **(features.to_json() if features else {})},
         "image": list(port.image),
         "lanes": port.lanes,
         "beats": port.beats,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from nnef_hw.errors import Location
 from nnef_hw.ir.operators import Attributes, CanonicalOperator, Operator, Trait, operator
-from nnef_hw.numerics import QType
+from nnef_hw.numerics import FeatureScales, QType
 from nnef_hw.stream_rows import StreamRows
 
 __all__ = ["Graph", "Node", "Quantization", "Stage", "State", "Tensor"]
@@ -189,7 +189,8 @@ class Graph:
     inference before left, so no pass can take it for a constant. ``rounding`` is how the model's
     author rounds sums (:class:`nnef_hw.quantize.Scheme`); None if nothing is known. ``repeated``
     says of inputs that are the states of loops how often they come in an inference; ``rows`` of the
-    inputs of a step of another network, which computes windows, how they take these.
+    inputs of a step of another network, which computes windows, how they take these. ``features``
+    are the scales of inputs of the fixed stage that have one for each feature.
     """
 
     name: str
@@ -202,6 +203,7 @@ class Graph:
     rounding: str | None = None
     repeated: Mapping[str, int] = field(default_factory=dict)
     rows: Mapping[str, StreamRows] = field(default_factory=dict)
+    features: Mapping[str, FeatureScales] = field(default_factory=dict)
     _producers: dict[str, Node] = field(init=False, repr=False, default_factory=dict)
     _consumers: dict[str, list[Node]] = field(init=False, repr=False, default_factory=dict)
     _steps: dict[str, int] = field(init=False, repr=False, default_factory=dict)
@@ -298,4 +300,5 @@ class Graph:
             rounding=self.rounding if rounding is None else rounding,
             repeated=self.repeated,
             rows=self.rows,
+            features=self.features,
         )

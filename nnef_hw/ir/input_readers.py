@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from nnef_hw.ir.graph import Graph, Node
 from nnef_hw.ir.operators import Trait
 
-__all__ = ["InputReader", "input_readers"]
+__all__ = ["InputReader", "feature_axes", "input_readers", "moved_features", "zero_codes"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,6 +88,53 @@ def input_readers(graph: Graph, name: str) -> list[InputReader] | None:
             else:
                 return None
     return found
+
+
+def feature_axes(
+    shape: tuple[int, ...], readers: Sequence[InputReader]
+) -> dict[int, list[NDArray[np.int64]]]:
+    """Return the axes of a tensor along which its readers tell features apart by their channels.
+
+    And by axis for each reader the feature of each weight, as :meth:`InputReader.read` gives it.
+    """
+    found = {}
+    for axis in range(1, len(shape)):
+        ids = np.arange(shape[axis]).reshape(-1, *[1] * (len(shape) - 1 - axis))
+        columns = [reader.read(np.broadcast_to(ids, shape)) for reader in readers]
+        known = [column.astype(np.int64) for column in columns if column is not None]
+        if shape[axis] > 1 and len(known) == len(columns):
+            found[axis] = known
+    return found
+
+
+def moved_features(graph: Graph) -> set[str]:
+    """Return what reshapes and transposes alone make of inputs with scales for each feature.
+
+    What their codes stand for are other numbers than in the real network.
+    """
+    found = set(graph.features)
+    for node in graph.nodes:
+        if node.has(Trait.MOVES) and node.inputs[0] in found:
+            found.update(node.outputs)
+    return found - set(graph.features)
+
+
+def zero_codes(graph: Graph, name: str) -> NDArray[np.int64]:
+    """Return the codes of a tensor of the fixed stage that stand for zeros, or come nearest.
+
+    They differ where an input has a zero point for each feature, also behind moves of it.
+    """
+    tensor, node = graph.tensor(name), graph.producer(name)
+    assert tensor.qtype is not None, name
+    zeros = np.zeros(tensor.shape)
+    if name in graph.features:
+        return graph.features[name].quantize(zeros, tensor.shape, tensor.qtype)
+    if node is not None and node.has(Trait.MOVES):
+        codes = zero_codes(graph, node.inputs[0])
+        return (codes.transpose(node.attrs["axes"]) if node.op == "transpose" else codes).reshape(
+            tensor.shape
+        )
+    return tensor.qtype.quantize(zeros)
 
 
 def _is_free(graph: Graph, node: Node) -> bool:

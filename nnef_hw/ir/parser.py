@@ -33,7 +33,7 @@ from nnef_hw.errors import Location, ModelError
 from nnef_hw.ir.graph import Graph, Node, Quantization, Stage, State, Tensor
 from nnef_hw.ir.printer import DEFAULT_DTYPES, KEYWORDS
 from nnef_hw.ir.tokens import Tokens
-from nnef_hw.numerics import AddRequant, QType, Requant
+from nnef_hw.numerics import AddRequant, FeatureScales, QType, Requant
 from nnef_hw.stream_rows import StreamRows
 from nnef_hw.tflite_numerics import TfliteAddRequant, TfliteAverage, TfliteRequant
 
@@ -50,6 +50,7 @@ _RECORDS = {
         TfliteAddRequant,
         TfliteAverage,
         StreamRows,
+        FeatureScales,
     )
 }
 _ARRAYS = frozenset(
@@ -87,7 +88,7 @@ class _Parser(Tokens):
         stage = Stage(self.take())
         self.expect("graph")
         name = self.name()
-        said = self.properties(("rounding", "rows"))
+        said = self.properties(("rounding", "rows", "features"))
         self.expect("{")
         scope = _Scope()
         while not self.accept("}"):
@@ -99,6 +100,7 @@ class _Parser(Tokens):
         return Graph(
             name, tuple(scope.inputs), tuple(scope.outputs), scope.tensors, tuple(scope.nodes),
             stage, scope.states, said.get("rounding"), rows=dict(said.get("rows", ())),
+            features=dict(said.get("features", ())),
         )  # fmt: skip
 
     def statement(self, scope: _Scope) -> None:

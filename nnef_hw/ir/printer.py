@@ -47,7 +47,10 @@ class _Printer:
         """Yield the lines of a graph."""
         rounding = "" if graph.rounding is None else f" rounding={graph.rounding!r}"
         rows = "" if not graph.rows else f" rows={self._value([*graph.rows.items()])}"
-        yield f"{graph.stage} graph {_name(graph.name)}{rounding}{rows} {{"
+        features = ""
+        if graph.features:
+            features = f" features={self._value([*graph.features.items()])}"
+        yield f"{graph.stage} graph {_name(graph.name)}{rounding}{rows}{features} {{"
         for line in self._statements(graph):
             yield f"  {line}"
         yield "}"

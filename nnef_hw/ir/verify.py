@@ -72,6 +72,10 @@ def verify(graph: Graph) -> None:
     for name, rows in graph.rows.items():
         extent = graph.tensor(name).shape[rows.axis]
         assert extent == rows.rows, f"input {name}: a step of it has {extent} rows"
+    for name, scales in graph.features.items():
+        extent = graph.tensor(name).shape[scales.axis]
+        assert extent == len(scales.scale), f"input {name}: it has {extent} features"
+        assert graph.stage == Stage.FIXED, f"input {name}: only codes have scales"
     for tensor in graph.tensors.values():
         if tensor.data is not None:
             assert tensor.data.shape == tensor.shape, f"{tensor.name}: data has another shape"

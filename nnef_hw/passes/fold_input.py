@@ -9,13 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.ir import Graph, Node, Trait
-from nnef_hw.ir.input_readers import InputReader, input_readers
+from nnef_hw.ir.input_readers import InputReader, feature_axes, input_readers
 from nnef_hw.passes.editor import Editor
 from nnef_hw.passes.fold_affine import pixel_affine
 
 __all__ = ["FoldInput"]
 
 FloatArray = NDArray[np.float64]
+
+_EVEN = 4.0
+"""Factor between scales of channels that costs a weight at most two of its bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +29,10 @@ class FoldInput:
     multiplied with the scale of their channel, and biases take what the offset adds.
 
     Left alone: an offset in front of padding, which is 0 behind it; results that other operators
-    read as well; layers, scales and results that the model's author quantized.
+    read as well; layers, scales and results that the model's author quantized. So are scales that
+    differ by more than a factor of 4, unless all that reads the input are layers that tell its
+    features apart: then each can have a scale of its own in the input's format, in place of one
+    in a layer (:mod:`nnef_hw.quantize.feature_scales`).
     """
 
     def __call__(self, graph: Graph) -> Graph:
@@ -57,13 +63,15 @@ def _foldable(
     None if it has none, or others read it.
     """
     graph = editor.graph
-    if node.op != "conv" or node.attrs.get("activation") is not None or not _is_sent(graph, node):
+    if node.op != "conv" or node.attrs.get("activation") is not None:
         return None
-    affine = pixel_affine(editor, node)
+    source, affine = _origin(graph, node), pixel_affine(editor, node)
     names = (node.name, *node.inputs[1:])
     if affine is None or any(graph.tensor(name).quant is not None for name in names):
         return None
     _, scale, offset = affine
+    if source not in graph.inputs or not (_is_even(scale) or _has_features(graph, source)):
+        return None
     shape = graph.tensor(node.name).shape
     found = input_readers(graph, node.name)
     if found is None:
@@ -79,14 +87,26 @@ def _foldable(
     return result
 
 
-def _is_sent(graph: Graph, node: Node) -> bool:
-    """Whether a node reads an input of the graph, or moves of one."""
+def _origin(graph: Graph, node: Node) -> str:
+    """Return what a node's operand is moved from."""
     name = node.inputs[0]
     producer = graph.producer(name)
     while producer is not None and producer.has(Trait.MOVES):
         name = producer.inputs[0]
         producer = graph.producer(name)
-    return name in graph.inputs
+    return name
+
+
+def _is_even(scale: FloatArray) -> bool:
+    """Whether weights with these factors have like ranges."""
+    sizes = np.abs(scale)
+    return bool(sizes.max() <= _EVEN * sizes.min())
+
+
+def _has_features(graph: Graph, name: str) -> bool:
+    """Whether an input may have a scale for each feature."""
+    readers = input_readers(graph, name)
+    return readers is not None and bool(feature_axes(graph.tensor(name).shape, readers))
 
 
 def _emit_folded(

@@ -16,6 +16,7 @@ import numpy as np
 
 from nnef_hw.errors import UnsupportedError, UsageError
 from nnef_hw.ir import Graph, Node, Stage, State, Tensor, Trait, verify
+from nnef_hw.ir.input_readers import zero_codes
 from nnef_hw.ir.operators import PoolAttributes
 from nnef_hw.numerics import Requant
 from nnef_hw.passes.lower_flattened_linear import LowerFlattenedLinear
@@ -271,8 +272,7 @@ class _Rewrite:
         self.tensors[following] = replace(kept, name=following)
         initial: Any = np.zeros(kept.shape)
         if self.graph.stage == Stage.FIXED:
-            assert kept.qtype is not None
-            initial = np.full(kept.shape, kept.qtype.zero_point, np.int64)
+            initial = zero_codes(self.graph, name).take(range(past), axis)
         self.states[state] = State(initial, following, label=state)
         location = self.graph.tensor(name).location
         self.nodes.append(Node("concat", (state, name), (both,), {"axis": axis}, location))

@@ -13,6 +13,7 @@ from nnef_hw.errors import SampleError
 from nnef_hw.ir import Graph, Node, State, Trait, open_states
 from nnef_hw.numerics import QType
 from nnef_hw.quantize.equalize import equalize
+from nnef_hw.quantize.feature_scales import scale_features
 from nnef_hw.quantize.formats import Formats, needs_format
 from nnef_hw.quantize.importer import build_fixed
 from nnef_hw.quantize.layer import LayerQuantizer
@@ -62,7 +63,12 @@ def quantize(
     """
     if scheme.equalize:
         graph = equalize(graph)
-    return build_fixed(graph, choose_params(graph, samples, scheme, progress))
+    if samples is None:
+        return build_fixed(graph, choose_params(graph, None, scheme, progress))
+    check_layers(scheme, open_states(graph))
+    scaled = scale_features(graph, samples, scheme)
+    params = choose_params(scaled.graph, scaled.samples, scheme, progress)
+    return replace(build_fixed(scaled.graph, params), features=scaled.scales)
 
 
 def choose_params(
@@ -73,7 +79,7 @@ def choose_params(
 ) -> FixedParams:
     """Return the formats and integers for a canonical graph; see :func:`quantize`.
 
-    ``scheme.equalize`` plays no part: it changes the graph.
+    ``scheme.equalize`` and ``scheme.feature_scales`` play no part: they change the graph.
     """
     return _chooser(graph, samples, scheme, progress).choose()
 

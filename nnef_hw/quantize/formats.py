@@ -24,7 +24,7 @@ from nnef_hw.quantize.one_format import (
     padded_values,
 )
 from nnef_hw.quantize.params import MULT_BITS, SHORT_SUM_QTYPE, index_qtype, softmax_qtype
-from nnef_hw.quantize.ranges import choose_range
+from nnef_hw.quantize.ranges import choose_bytes, choose_range
 from nnef_hw.quantize.scheme import Scheme
 from nnef_hw.quantize.source_quantization import mere_results, source_activation
 from nnef_hw.reference import unary_function
@@ -32,9 +32,6 @@ from nnef_hw.reference.visible import EVERYTHING, Interval
 from nnef_hw.tables import TABLE_BITS
 
 __all__ = ["Formats", "needs_format", "scale_of"]
-
-BYTE = 8
-"""Bits of what cameras and quantized features give."""
 
 _LARGEST_FACTOR = 256.0
 """Output steps per accumulator step: coarser accumulators mean a range that is not real."""
@@ -90,24 +87,11 @@ class Formats:
         return source_activation(self.graph.tensor(name), is_result=name in self._results)
 
     def _of_bytes(self, name: str) -> QType | None:
-        """Return the format of an input whose codes are the bytes that the samples were made of.
-
-        None if the samples are no whole steps, or they could as well be a few numbers of a format
-        that has others between them: at least half of the codes have to be in use, unless the
-        model says that its input is an integer.
-        """
-        found, scheme, tensor = self._found.get(name), self.scheme_of(name), self.graph.tensor(name)
-        if found is None or scheme.activation_bits < BYTE:
+        """Return the format of an input that is bytes; None if there are others."""
+        found, is_integer = self._found.get(name), self.graph.tensor(name).dtype == "integer"
+        if found is None:
             return None
-        signed = found.lo < 0
-        most = (1 << BYTE - signed) - 1
-        for step in found.steps:
-            least, greatest = -found.lo / step, found.hi / step
-            fits = greatest <= most + 0.5 and least <= (most + 1 if signed else 0)
-            is_used = max(least, greatest) > most / 2 or tensor.dtype == "integer"
-            if fits and is_used and not (scheme.power_of_two and step not in {1.0, 1 / 256}):
-                return QType(scheme.activation_bits, signed=signed, scale=step)
-        return None
+        return choose_bytes(found, self.scheme_of(name), is_integer=is_integer)
 
     def of_state(self, name: str) -> QType | None:
         """Return the format that a tensor shares with a state; None if it shares it with none.

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.ir import Graph, Node, Stage, Trait
+from nnef_hw.ir.input_readers import moved_features
 from nnef_hw.quantize.quality import Judge
 from nnef_hw.reference import (
     decibels,
@@ -130,7 +131,8 @@ def layer_noise(canonical: Graph, fixed: Graph, inputs: Inputs) -> dict[str, flo
     """Return the signal to noise ratio of every layer's result in dB."""
     assert canonical.stage != Stage.FIXED
     powers: dict[str, NDArray[np.float64]] = {}
-    layers = [node.name for node in fixed.nodes if _has_noise(node)]
+    moved = moved_features(fixed)
+    layers = [node.name for node in fixed.nodes if _has_noise(node) and node.name not in moved]
     chunk = max(1, min(CHUNK, CHUNK_VALUES // max(1, sample_values(canonical, inputs))))
     for start in range(0, len(next(iter(inputs.values()))), chunk):
         part = {name: x[start : start + chunk] for name, x in inputs.items()}

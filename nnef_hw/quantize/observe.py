@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from nnef_hw.ir import Graph
 from nnef_hw.reference import iterate_float
 from nnef_hw.reference.visible import EVERYTHING, Interval, visible_intervals
 
-__all__ = ["Histogram", "Observation", "Progress", "narrowed", "observe"]
+__all__ = ["Histogram", "Observation", "Progress", "narrowed", "observe", "steps_of"]
 
 Progress = Callable[[str, int, int], None]
 """Takes what is being done, how many samples are done, and how many there are."""
@@ -162,7 +162,7 @@ def observe(
                     0.0, 0.0, np.zeros((1, *x.shape[1:])), Histogram(), steps=steps
                 )
             old = found[name]
-            old.steps = tuple(step for step in old.steps if _are_multiples(x, step))
+            old.steps = steps_of(x, old.steps)
             old.add(x, visible.get(name, EVERYTHING))
         if progress is not None:
             progress("calibrating", done, total)
@@ -171,8 +171,13 @@ def observe(
     return found
 
 
-def _are_multiples(x: NDArray[Any], step: float) -> bool:
+def steps_of(x: NDArray[Any], steps: Iterable[float] = STEPS) -> tuple[float, ...]:
+    """Return the steps that all values are whole multiples of."""
     if not np.isfinite(x).all():
-        return False
-    multiples = x / step
-    return bool((np.abs(multiples - np.round(multiples)) <= _OFF_STEP).all())
+        return ()
+    found = []
+    for step in steps:
+        multiples = x / step
+        if (np.abs(multiples - np.round(multiples)) <= _OFF_STEP).all():
+            found.append(step)
+    return tuple(found)

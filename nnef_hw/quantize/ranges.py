@@ -5,13 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.numerics import QType
 from nnef_hw.quantize.observe import Observation
-from nnef_hw.quantize.scheme import Scheme
+from nnef_hw.quantize.scheme import Scheme, next_power_of_two
 
-__all__ = ["choose_range"]
+__all__ = ["choose_bytes", "choose_range"]
 
 _RARE = 1e-9
 """Share of values that a bin has which steps leave empty."""
+
+_BYTE = 8
 
 _SHARES = np.linspace(0.2, 1.0, 81)
 
@@ -31,6 +34,27 @@ def choose_range(found: Observation, scheme: Scheme) -> tuple[float, float]:
     else:
         lo, hi = _least_divergence(counts, centers, found, scheme.activation_bits)
     return min(lo, 0.0), max(hi, 0.0)
+
+
+def choose_bytes(found: Observation, scheme: Scheme, *, is_integer: bool = False) -> QType | None:
+    """Return the format of an input whose codes are the bytes that the samples were made of.
+
+    None if the samples are no whole steps, or they could as well be a few numbers of a format that
+    has others between them: at least half of the codes have to be in use, unless the model says
+    that its input ``is_integer``.
+    """
+    if scheme.activation_bits < _BYTE:
+        return None
+    signed = found.lo < 0
+    most = (1 << _BYTE - signed) - 1
+    for step in found.steps:
+        least, greatest = -found.lo / step, found.hi / step
+        fits = greatest <= most + 0.5 and least <= (most + 1 if signed else 0)
+        is_used = max(least, greatest) > most / 2 or is_integer
+        is_given = not scheme.power_of_two or next_power_of_two(step) == step
+        if fits and is_used and is_given:
+            return QType(scheme.activation_bits, signed=signed, scale=step)
+    return None
 
 
 def _percentile(

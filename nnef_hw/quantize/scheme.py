@@ -62,6 +62,9 @@ class Scheme:
     equalize
         Move scales between layers until the channels of a layer span like ranges
         (:mod:`nnef_hw.quantize.equalize`).
+    feature_scales
+        Features of an input get a scale each where one for all would cost accuracy
+        (:mod:`nnef_hw.quantize.feature_scales`).
     correct_bias
         Biases take back the mean error of quantization, as far as samples show it.
     weight_rounding
@@ -91,6 +94,7 @@ class Scheme:
     percentile: float = 99.99
     headroom: float = 0.1
     equalize: bool = False
+    feature_scales: bool = True
     correct_bias: bool = True
     weight_rounding: str = "adaptive"
     rounding: str = "author"

@@ -13,6 +13,7 @@ from nnef_hw.errors import UsageError
 from nnef_hw.ir import Graph, Trait
 from nnef_hw.quantize.calibrate import choose_widths, quantize
 from nnef_hw.quantize.equalize import equalize
+from nnef_hw.quantize.feature_scales import scale_features
 from nnef_hw.quantize.importer import build_fixed
 from nnef_hw.quantize.observe import Progress
 from nnef_hw.quantize.quality import Judge
@@ -87,7 +88,9 @@ def search_widths(
     """
     if scheme.equalize:
         graph, scheme = equalize(graph), replace(scheme, equalize=False)
-    judge = Judge(graph, *validation)
+    scaled = scale_features(graph, calibration, scheme)
+    graph, calibration = scaled.graph, scaled.samples
+    judge = Judge(graph, scaled.taken(validation[0]), validation[1])
     drop, _ = judge.drop(quantize(graph, calibration, scheme, progress))
     if drop > budget.accuracy_drop:
         raise UsageError(

@@ -167,22 +167,31 @@ def quantize_inputs(
     """
     codes: dict[str, Codes] = {}
     for name, x in check_inputs(graph, inputs).items():
-        qtype = qtype_of(graph.tensor(name))
-        codes[name] = qtype.quantize(x)
-        is_outside = np.abs(qtype.dequantize(codes[name]) - x) > qtype.scale
+        tensor = graph.tensor(name)
+        qtype, scales = qtype_of(tensor), graph.features.get(name)
+        step: Any = qtype.scale
+        lo, hi = qtype.dequantize([qtype.lo, qtype.hi]).tolist()
+        if scales is None:
+            codes[name] = qtype.quantize(x)
+            span = f"{lo:.4g}..{hi:.4g}, the range"
+        else:
+            codes[name] = scales.quantize(x, tensor.shape, qtype)
+            step, span = scales.arrays(tensor.shape)[0], "the ranges of their features"
+        real = dequantize_outputs(graph, {name: codes[name]})[name]
+        is_outside = np.abs(real - x) > step
         if not warns or is_outside.mean() <= SATURATION_LIMIT:
             continue
-        lo, hi = qtype.dequantize([qtype.lo, qtype.hi]).tolist()
-        shown = hidden_infinities(graph).get(name, EVERYTHING).with_all(Interval(lo, hi))
+        shown = EVERYTHING
+        if scales is None:
+            shown = hidden_infinities(graph).get(name, EVERYTHING).with_all(Interval(lo, hi))
         outside = float((is_outside & (x >= shown.lo) & (x <= shown.hi)).mean())
         if outside > SATURATION_LIMIT:
             _log.warning(
-                "input %r: %.0f%% of the values are outside of %.4g..%.4g, the range seen in "
-                "calibration; calibrate with samples in random order",
+                "input %r: %.0f%% of the values are outside of %s seen in calibration; calibrate "
+                "with samples in random order",
                 name,
                 100 * outside,
-                lo,
-                hi,
+                span,
             )
     return codes
 
@@ -191,7 +200,12 @@ def dequantize_outputs(
     graph: Graph, codes: Mapping[str, NDArray[Any]]
 ) -> dict[str, NDArray[np.float64]]:
     """Real numbers of the codes of a fixed graph's activations, such as its outputs."""
-    return {name: qtype_of(graph.tensor(name)).dequantize(q) for name, q in codes.items()}
+    return {
+        name: graph.features[name].dequantize(q, graph.tensor(name).shape)
+        if name in graph.features
+        else qtype_of(graph.tensor(name)).dequantize(q)
+        for name, q in codes.items()
+    }
 
 
 def qtype_of(tensor: Tensor) -> QType:

@@ -12,6 +12,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -152,7 +153,7 @@ def visible_intervals(graph: Graph, activations: Mapping[str, FloatArray]) -> di
 
 
 def comparable(
-    real: FloatArray, found: FloatArray, visible: Interval, limits: tuple[float, float]
+    real: FloatArray, found: FloatArray, visible: Interval, limits: tuple[Any, Any]
 ) -> FloatArray:
     """Return real values to compare with what codes stand for.
 
@@ -164,11 +165,11 @@ def comparable(
     visible
         What :func:`visible_intervals` says of them.
     limits
-        Least and greatest number of the format.
+        Least and greatest number of the format; arrays, if features have formats of their own.
     """
-    held = visible.with_all(Interval(*limits))
-    x = np.asarray(real, np.float64)
-    x = np.where(x < held.lo, limits[0], np.where(x > held.hi, limits[1], x))
+    (lo, hi), x = limits, np.asarray(real, np.float64)
+    is_above = x > np.maximum(visible.hi, hi)
+    x = np.where(x < np.minimum(visible.lo, lo), lo, np.where(is_above, hi, x))
     return np.where(np.isfinite(x), x, found)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.ir import Graph, Node, Trait
+from nnef_hw.ir.input_readers import moved_features
 from nnef_hw.numerics import QType, Requant
 from nnef_hw.quantize.observe import Histogram
 from nnef_hw.quantize.warnings import QualityWarning
@@ -47,7 +48,7 @@ class _Comparison:
     error: float = 0.0
     histogram: Histogram = field(default_factory=Histogram)
 
-    def add(self, finite: FloatArray, fixed: FloatArray, limits: tuple[float, float]) -> None:
+    def add(self, finite: FloatArray, fixed: FloatArray, limits: tuple[Any, Any]) -> None:
         self.lo = min(self.lo, float(finite.min()))
         self.hi = max(self.hi, float(finite.max()))
         self.count += finite.size
@@ -104,7 +105,7 @@ def describe_quantization(
     compared: dict[str, _Comparison] = {}
     if samples is not None:
         outputs: dict[str, list[FloatArray]] = {"float": [], "fixed": []}
-        drift = None
+        drift, moved = None, moved_features(fixed)
         if fixed.is_sequential:
             drift = Drift(fixed, next(iter(samples.inputs.values())).shape[1])
         for real, found in _both(canonical, fixed, samples):
@@ -112,11 +113,11 @@ def describe_quantization(
                 drift.add(real, found)
             visible = visible_intervals(canonical, real)
             for name, values in found.items():
-                if name in real:
-                    qtype, seen = _qtype(fixed, name), visible.get(name, EVERYTHING)
-                    lo, hi = qtype.dequantize([qtype.lo, qtype.hi]).tolist()
-                    signal = comparable(real[name], values, seen, (lo, hi))
-                    compared.setdefault(name, _Comparison()).add(signal, values, _limits(qtype))
+                if name in real and name not in moved:
+                    seen = visible.get(name, EVERYTHING)
+                    signal = comparable(real[name], values, seen, _limits(fixed, name))
+                    limits = _limits(fixed, name, 0.5)
+                    compared.setdefault(name, _Comparison()).add(signal, values, limits)
             outputs["float"].append(real[fixed.outputs[0]])
             outputs["fixed"].append(found[fixed.outputs[0]])
         joined = {key: np.concatenate(parts) for key, parts in outputs.items()}
@@ -170,16 +171,17 @@ def _labelled(
 
 
 def _layer(graph: Graph, name: str, node: Node | None, found: _Comparison | None) -> dict[str, Any]:
-    qtype = _qtype(graph, name)
-    lo, hi = qtype.dequantize([qtype.lo, qtype.hi]).tolist()
+    qtype, features = _qtype(graph, name), graph.features.get(name)
+    least, greatest = _limits(graph, name)
+    lo, hi = float(np.min(least)), float(np.max(greatest))
     row: dict[str, Any] = {
         "name": name,
         "op": node.op if node is not None else "state" if name in graph.states else "input",
         "location": _location(node),
         "bits": qtype.bits,
         "signed": qtype.signed,
-        "scale": qtype.scale,
-        "zero_point": qtype.zero_point,
+        "scale": list(features.scale) if features else qtype.scale,
+        "zero_point": list(features.zero_point) if features else qtype.zero_point,
         "range": [lo, hi],
         "weight_bits": None,
         "mult_bits": None,
@@ -247,9 +249,16 @@ def _decibels(signal: float, noise: float) -> float | None:
     return float(10 * np.log10(signal / noise)) if signal and noise else None
 
 
-def _limits(qtype: QType) -> tuple[float, float]:
-    """Return the least and the greatest value that does not saturate."""
-    lo, hi = qtype.dequantize([qtype.lo - 0.5, qtype.hi + 0.5]).tolist()
+def _limits(graph: Graph, name: str, more: float = 0.0) -> tuple[FloatArray, FloatArray]:
+    """Return what the lowest and the highest code stand for, and so much of a step beyond.
+
+    Of an input with scales for each feature one for each of them.
+    """
+    qtype = _qtype(graph, name)
+    lo, hi = (
+        dequantize_outputs(graph, {name: np.asarray(code)})[name]
+        for code in (qtype.lo - more, qtype.hi + more)
+    )
     return lo, hi
 
 

@@ -192,13 +192,10 @@ class Device:
     ) -> dict[str, NDArray[np.float64]]:
         samples = _samples(inputs, self.manifest, rows)
         codes = {
-            source.name: source.qtype.quantize(samples[source.name])
-            for source in self.manifest.inputs
+            source.name: source.quantize(samples[source.name]) for source in self.manifest.inputs
         }
         results = run(codes)
-        return {
-            sink.name: sink.qtype.dequantize(results[sink.name]) for sink in self.manifest.outputs
-        }
+        return {sink.name: sink.dequantize(results[sink.name]) for sink in self.manifest.outputs}
 
     def _run_frames(self, codes: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.int64]]:
         """Run frames one after the other, without a reset."""

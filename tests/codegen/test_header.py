@@ -4,11 +4,13 @@ import shutil
 import subprocess
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from nnef_hw.codegen.header import model_header
 from nnef_hw.manifest import Manifest, TensorStream
-from nnef_hw.numerics import QType
+from nnef_hw.numerics import FeatureScales, QType
+from nnef_hw.run.streams import to_stream
 
 
 def tensor(name, bits, *, signed, zero_point, beats=6, lanes=2):
@@ -25,7 +27,7 @@ MANIFEST = Manifest(
 )  # fmt: skip
 
 
-def printed(manifest, folder, *names):
+def printed(manifest, folder, *names, before=""):
     """Return what a program prints of these names, as real numbers, and the bytes of the hash."""
     compiler = shutil.which("cc")
     if compiler is None:
@@ -33,12 +35,12 @@ def printed(manifest, folder, *names):
     (folder / "model.h").write_text(model_header(manifest))
     values = "".join(f'printf("%.17g\\n", (double){name});' for name in names)
     (folder / "main.c").write_text(
-        '#include <stdio.h>\n#include "model.h"\n#include "model.h"\n'
+        f'#include <stdio.h>\n#include "model.h"\n#include "model.h"\n{before}'
         "int main(void) { for (int n = 0; n < 32; n++) printf(\"%02x\", MODEL_HASH[n]);"
         f'printf("\\n"); {values} return 0; }}\n'
     )  # fmt: skip
     strict = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
-    subprocess.run([compiler, *strict, "main.c", "-o", "main"], cwd=folder, check=True)
+    subprocess.run([compiler, *strict, "main.c", "-o", "main", "-lm"], cwd=folder, check=True)
     run = subprocess.run([folder / "main"], capture_output=True, text=True, check=True)
     first, *others = run.stdout.split()
     return first, [float(value) for value in others]
@@ -57,6 +59,46 @@ def test_a_compiler_reads_what_the_manifest_says(tmp_path):
     assert found == [
         1e6, 1152, 12, 12, scale, -3, -128, 24 + 10, scale, 7, 4095, 2, 1, 10,
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("shape", "image", "axis", "lanes"),
+    [
+        ((1, 5), (1, 1, 5), 1, 1),
+        ((1, 5, 2, 3), (2, 3, 5), 1, 2),
+        ((1, 2, 3, 5), (1, 6, 5), 3, 1),
+        ((1, 4, 5), (1, 1, 20), 2, 4),
+        ((1, 5, 4), (1, 1, 20), 1, 1),
+    ],
+)
+def test_a_host_in_c_makes_the_codes_of_features(shape, image, axis, lanes, tmp_path, rng):
+    features = FeatureScales(
+        axis,
+        tuple((10.0 ** rng.uniform(-4, 4, 5)).tolist()),
+        tuple(rng.integers(-900, 300, 5).tolist()),
+    )
+    beats = image[0] * image[1] * -(-image[2] // lanes)
+    source = TensorStream(
+        "x", shape, QType(8, signed=False, scale=1.0), image, lanes, beats, features
+    )
+    x = features.dequantize(rng.integers(-40, 300, (1, *shape[1:])), shape)
+    x *= rng.uniform(0.999, 1.001, x.shape)
+    filled = -image[2] % lanes
+    stream = x.reshape(image[2], *image[:2]).transpose(1, 2, 0)
+    stream = np.pad(stream, ((0, 0), (0, 0), (0, filled))).reshape(-1)
+    values = ", ".join(map(repr, stream.tolist()))
+    code = (
+        "floor(X[%d] / MODEL_INPUT_SCALE[%d %% MODEL_INPUT_FEATURES] + 0.5)"
+        " + MODEL_INPUT_ZERO_POINT[%d %% MODEL_INPUT_FEATURES]"
+    )
+    names = [code % (n, n, n) for n in range(len(stream))]
+    text = f"#include <math.h>\nstatic const double X[] = {{{values}}};\n"
+    _, found = printed(replace(MANIFEST, inputs=(source,)), tmp_path, *names, before=text)
+    expected = to_stream(source.quantize(x), source)
+    codes = np.clip(found, 0, 255).reshape(expected.shape)
+    is_real = to_stream(np.ones(x.shape), source) == 1
+    assert is_real.sum() == x.size
+    assert np.array_equal(codes[is_real], expected[is_real])
 
 
 def test_a_single_output_has_no_number(tmp_path):

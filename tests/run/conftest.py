@@ -12,6 +12,9 @@ from nnef_hw.frontend import save
 from nnef_hw.ir import Graph
 from nnef_hw.testing import GraphBuilder
 
+FEATURES = np.array([200.0, 1e-3])
+"""What the channels of the network ``features`` are multiplied with."""
+
 
 def network(head):
     """Return a network on 2x5x5 images that ends in ``head``."""
@@ -20,6 +23,8 @@ def network(head):
     y = net.input("image", [1, 2, 5, 5])
     if head == "ports":
         return two_by_two(net, y, rng)
+    if head == "features":
+        y = net.op("mul", y, FEATURES.reshape(1, 2, 1, 1), name="scaled")
     y = net.conv(y, rng.normal(size=(4, 2, 3, 3)), rng.normal(size=(1, 4)), padding=1)
     if head == "conv":
         return net.build(net.op("relu", y, name="out"))
@@ -73,6 +78,7 @@ def make_build(tmp_path_factory):
             noise = np.random.default_rng(4)
             inputs = {
                 name: noise.uniform(-1, 1, (40, *graph.tensor(name).shape[1:]))
+                / (FEATURES.reshape(2, 1, 1) if head == "features" else 1.0)
                 for name in graph.inputs
             }
             lone = {"inputs": inputs["image"]} if len(inputs) == 1 else inputs

@@ -79,6 +79,24 @@ def test_batches_one_after_the_other(built):
 
 
 @pytest.mark.verilator
+def test_features_have_scales_of_their_own(make_build):
+    """A board takes real numbers of unlike ranges, each as codes of its own scale."""
+    built = make_build("features")
+    fixed = BuildFolder.open(built.path).fixed
+    codes = quantize_inputs(fixed, built.inputs)
+    assert fixed.features["image"].axis == 1
+    assert codes["image"][:, 0].std() > 40
+    assert codes["image"][:, 1].std() > 40
+    expected = fixed.tensor("scores").qtype.dequantize(run_fixed(fixed, codes)["scores"])
+    with open_device(built.path, "sim") as device:
+        found = device.run(built.inputs["image"][:5])["scores"]
+    np.testing.assert_array_equal(found, expected[:5])
+    entry = json.loads((built.path / "manifest.json").read_text())["inputs"][0]["qtype"]
+    assert entry["scale"] == list(fixed.features["image"].scale)
+    assert entry["zero_point"] == list(fixed.features["image"].zero_point)
+
+
+@pytest.mark.verilator
 def test_several_inputs_are_named(make_build):
     built = make_build("ports")
     short = {**built.inputs, "mask": built.inputs["mask"][:7]}

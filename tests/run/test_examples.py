@@ -58,7 +58,7 @@ def run_host(host, board, build, hash_, frames):
     )
 
 
-@pytest.mark.parametrize("network", ["linear", "ports"])
+@pytest.mark.parametrize("network", ["linear", "ports", "features"])
 def test_host_in_c_gets_the_integers_of_the_model(network, host, power_on, make_build):
     build = make_build(network)
     manifest, fixed = read_manifest(build.path), BuildFolder.open(build.path).fixed

@@ -16,7 +16,7 @@ from nnef_hw.frontend.nnef.graph_json import decode_graph
 from nnef_hw.frontend.nnef.tensor_file import read_tensor
 from nnef_hw.ir import Graph, verify
 
-__all__ = ["FIXED_FILE", "FIXED_FORMAT", "read_fixed"]
+__all__ = ["FEATURES_FORMAT", "FIXED_FILE", "FIXED_FORMAT", "read_fixed"]
 
 FIXED_FILE = "fixed.json"
 _DAMAGES = (
@@ -32,6 +32,9 @@ _REMEDY = "quantize the model again with this version of nnef-hw"
 
 FIXED_FORMAT = 1
 """Raised whenever an older reader would misunderstand the file."""
+
+FEATURES_FORMAT = 2
+"""Of a graph whose inputs have scales for each feature."""
 
 
 def read_fixed(archive: Archive) -> Graph:
@@ -53,9 +56,10 @@ def read_fixed(archive: Archive) -> Graph:
 
     try:
         value = json.loads(archive.read(FIXED_FILE))
-        if value["format"] != FIXED_FORMAT:
+        if value["format"] not in {FIXED_FORMAT, FEATURES_FORMAT}:
             raise ModelError(
-                f"format {value['format']!r} is not known, only {FIXED_FORMAT}",
+                f"format {value['format']!r} is not known, only {FIXED_FORMAT} and "
+                f"{FEATURES_FORMAT}",
                 remedy=_REMEDY,
                 location=where,
             )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from nnef_hw.errors import Location
 from nnef_hw.ir import Graph, Node, Quantization, Stage, State, Tensor
-from nnef_hw.numerics import AddRequant, QType, Requant
+from nnef_hw.numerics import AddRequant, FeatureScales, QType, Requant
 from nnef_hw.stream_rows import StreamRows
 from nnef_hw.tflite_division import TfliteQuotient
 from nnef_hw.tflite_numerics import TfliteAddRequant, TfliteAverage, TfliteRequant
@@ -66,6 +66,8 @@ class _Encoder:
             value["rounding"] = graph.rounding
         if graph.rows:
             value["rows"] = {name: found.to_json() for name, found in graph.rows.items()}
+        if graph.features:
+            value["features"] = {name: found.to_json() for name, found in graph.features.items()}
         if graph.states:
             value["states"] = {
                 name: {
@@ -190,6 +192,9 @@ def decode_graph(value: dict[str, Any], array: Callable[[Any], Array]) -> Graph:
         },
         rounding=value.get("rounding"),
         rows={name: StreamRows.from_json(item) for name, item in value.get("rows", {}).items()},
+        features={
+            name: FeatureScales.from_json(item) for name, item in value.get("features", {}).items()
+        },
     )
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from nnef_hw.frontend.nnef.archive import GRAPH_FILE
 from nnef_hw.frontend.nnef.conform import conform
 from nnef_hw.frontend.nnef.digest import graph_hash
-from nnef_hw.frontend.nnef.fixed import FIXED_FILE, FIXED_FORMAT
+from nnef_hw.frontend.nnef.fixed import FEATURES_FORMAT, FIXED_FILE, FIXED_FORMAT
 from nnef_hw.frontend.nnef.graph_json import encode_graph
 from nnef_hw.frontend.nnef.literals import fits_literals, identifiers
 from nnef_hw.frontend.nnef.output import write_model
@@ -103,7 +103,7 @@ class _Packer:
             self._members["graph.quant"] = quantization.encode()
         if graph.stage != Stage.FLOAT:
             value = {
-                "format": FIXED_FORMAT,
+                "format": FEATURES_FORMAT if graph.features else FIXED_FORMAT,
                 "graph_nnef_sha256": hashlib.sha256(text).hexdigest(),
                 "graph_hash": graph_hash(graph),
                 "graph": encode_graph(graph, self._tensor_file, self._attr_file, locations=True),
