@@ -28,7 +28,10 @@ class LowerFlattenedLinear:
 
     * behind a ``reshape`` of a computed image [1, C, H, W] with H * W > 1 to [1, C*H*W]: a ``conv``
       whose filter [O, C, H, W] covers the whole image, and a ``reshape`` of its result
-      [1, O, 1, 1] to [1, O]. Pixels then arrive in any order the image has.
+      [1, O, 1, 1] to [1, O]. Pixels then arrive in any order the image has. A ``linear`` of
+      them in the order of the stream would take as many cycles, and a hundredth more of the
+      engine, in whose memory pixels are whole words. An image of one channel is in that order
+      already: there the ``linear`` stays.
     * behind the same of an input of the graph that nothing else reads, in any order: the ``linear``
       stays, of elements in the order of the input, which the host sends as one pixel. So does a
       ``conv`` whose filter covers a whole such input: it becomes a ``linear``.
@@ -39,8 +42,8 @@ class LowerFlattenedLinear:
     Parameters
     ----------
     images
-        Inputs of the graph that stream as images, whoever reads them: states, and windows whose
-        rows come one after the other in time.
+        Tensors that stream as images, whoever reads them: states, and windows whose rows come one
+        after the other in time.
     """
 
     images: Collection[str] = ()
@@ -63,10 +66,14 @@ class LowerFlattenedLinear:
         source = self._sole_input(editor, node.inputs[0])
         if source is not None:
             _emit_in_order(editor, node, source)
-        elif image is not None and editor.shape(image)[2:] != (1, 1):
+        elif image is not None and self._is_window(image, editor.shape(image)):
             _emit_conv(editor, node, image)
         else:
             editor.keep(node)
+
+    def _is_window(self, image: str, shape: tuple[int, ...]) -> bool:
+        """Whether a layer of all elements of an image reads it as one."""
+        return shape[2:] != (1, 1) and (shape[1] > 1 or image in self.images)
 
     def _covers_input(self, editor: Editor, node: Node) -> bool:
         """Whether a ``conv`` makes one pixel of all elements of an input that it alone reads.

@@ -166,7 +166,7 @@ class StreamTime:
 
 def _in_rows(graph: Graph) -> Graph:
     """Return a graph whose layers read the rows of whole inputs, of which others make one pixel."""
-    return RemoveDead()(LowerFlattenedLinear(images=graph.inputs)(graph))
+    return RemoveDead()(LowerFlattenedLinear(images=graph.tensors)(graph))
 
 
 @dataclass(slots=True)

@@ -81,10 +81,15 @@ def unlike_branches(rows=12, seed=0):
     return t.net.build()
 
 
-def flattened(rows=9, seed=0):
+def one_channel(rows=9, seed=0):
+    """The same of images of one channel."""
+    return flattened(rows, seed, channels=1)
+
+
+def flattened(rows=9, seed=0, channels=4):
     """A linear layer over all rows, as at the end of small detectors."""
     t = Temporal("flattened", rows, seed=seed)
-    y = t.net.op("relu", t.conv("x", 4, 3, stride=2))
+    y = t.net.op("relu", t.conv("x", channels, 3, stride=2))
     count = int(np.prod(t.shape(y)))
     y = t.net.reshape(y, (1, count))
     t.net.op("linear", y, t.rng.normal(size=(2, count)), t.rng.normal(size=(1, 2)), name="y")
@@ -164,7 +169,10 @@ def centred(rows=14, seed=0):
     return t.net.build("y")
 
 
-TEMPORAL = {f.__name__: f for f in (causal, classifier, unlike_branches, flattened, whole, centred)}
+TEMPORAL = {
+    f.__name__: f
+    for f in (causal, classifier, unlike_branches, flattened, one_channel, whole, centred)
+}
 
 
 def random_temporal(seed):
