@@ -36,6 +36,9 @@ _DOUBLINGS = 8
 """Samples show few values of a feature: its range is that of 256 times as many. A value that
 saturates costs more than a coarser step."""
 
+_FEWEST = 16
+"""Values of a feature that its range may be chosen from."""
+
 _RANKS = 40
 """Greatest values of which the greatest of a random half may be one."""
 
@@ -117,13 +120,16 @@ def _best(
     # What formats of one half make of the other shows what saturates.
     half, others = values[::2], values[1::2] if len(values) > 1 else values
     seen = _observation(half)
-    common = choose_bytes(seen, own) or own.activation(*choose_range(seen, own))
-    alike = common.dequantize(common.quantize(others))
+    lo, hi = choose_range(seen, own)
+    wide = lo - _unseen(-half.reshape(-1)), hi + _unseen(half.reshape(-1))
+    common = [choose_bytes(seen, own) or own.activation(lo, hi), own.activation(*wide)]
+    alike = [qtype.dequantize(qtype.quantize(others)) for qtype in common]
     for axis, columns in feature_axes(shape, readers).items():
         layers = [_Layer.of(graph, *pair) for pair in zip(readers, columns, strict=True)]
         choice = _Choice(axis, layers, scheme, own, any(reader.is_padded for reader in readers))
-        before = choice.noise(values, others - alike, np.ones(shape[axis]))
-        if before * ENOUGH <= 1.0:
+        one = np.ones(shape[axis])
+        before = min(choice.noise(values, others - found, one) for found in alike)
+        if before * ENOUGH <= 1.0 or choice.features(half).shape[1] < _FEWEST:
             continue
         found = choice.scales(half)
         apart = found.dequantize(found.quantize(others, shape, choice.qtype(half)), shape)
@@ -292,7 +298,8 @@ def _with_scales(
         for tensor, data in zip((weights, bias), changed, strict=True):
             only = len(graph.consumers(tensor.name)) == 1
             new = tensor.name if only else f"{node.name}_{tensor.name}"
-            tensors[new] = replace(tensor, name=new, data=data, shape=data.shape)
+            label = tensor.label if only or tensor.label is None else f"{tensor.label}_{node.name}"
+            tensors[new] = replace(tensor, name=new, data=data, shape=data.shape, label=label)
             inputs.append(new)
         nodes[node.name] = replace(node, inputs=tuple(inputs))
     args = {

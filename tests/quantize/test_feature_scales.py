@@ -142,6 +142,29 @@ def test_little_gain_is_no_reason(rng):
     assert not quantize(simplify(g.build()), {"x": x}, Scheme(activation_bits=6)).features
 
 
+def test_few_samples_tell_no_ranges_of_features(rng):
+    x = samples("vector", rng, 30)
+    assert quantize(simplify(network("vector", rng)), {"x": np.repeat(x, 2, axis=0)}).features
+    assert not quantize(simplify(network("vector", rng)), {"x": x}).features
+
+
+def test_layers_that_share_a_filter_get_their_own(rng):
+    g = GraphBuilder()
+    x = g.input("x", (1, COUNT))
+    w = g.constant("w", rng.normal(size=(3, COUNT)) / DEVIATIONS, label="w")
+    graph = simplify(
+        g.build(*[g.op("linear", x, w, bias, name=f"y{bias:g}") for bias in (1.0, 2.0)])
+    )
+    x = samples("vector", rng)
+    fixed = quantize(graph, {"x": x})
+    assert fixed.features
+    assert len({tensor.label for tensor in fixed.tensors.values() if tensor.label}) == 2
+    real = run_float(graph, {"x": x})
+    found = dequantize_outputs(fixed, run_fixed(fixed, quantize_inputs(fixed, {"x": x})))
+    for name in graph.outputs:
+        assert np.square(real[name] - found[name]).sum() < 1e-3 * np.square(real[name]).sum()
+
+
 def test_what_others_read_has_one_format(rng):
     g = GraphBuilder()
     x = g.input("x", (1, COUNT))
