@@ -6,7 +6,8 @@ channel. Any other tensor, which no layer computes, streams in the order of its 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import TypeAlias
@@ -105,15 +106,18 @@ class StreamOrder:
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
-        sent = [_behind_reshapes(graph, name) for name in graph.inputs]
+        kept = {*graph.outputs, *(state.result for state in graph.states.values())}
+        sent = [_behind_reshapes(graph, name, kept) for name in graph.inputs]
         self._sources = {
             source: HostStream(source, stream_image(graph.tensor(source).shape))
             for source in (*sent, *graph.states)
         }
         read = {name for node in graph.nodes if not node.has(Trait.MOVES) for name in node.inputs}
         read.update(state.result for state in graph.states.values())
-        self._choose_inputs(sent, read)
-        self.inputs = {name: self._sources[_behind_reshapes(graph, name)] for name in graph.inputs}
+        self._choose_inputs(frozenset(sent), read)
+        self.inputs = {
+            name: self._sources[source] for name, source in zip(graph.inputs, sent, strict=True)
+        }
         self.outputs = {name: self._output(name) for name in graph.outputs}
         read.update(stream.tensor for stream in self.outputs.values())
         self.moved = tuple(
@@ -127,9 +131,10 @@ class StreamOrder:
         moves: list[Node] = []
         producer = self._graph.producer(name)
         while name not in self._sources and producer is not None and producer.has(Trait.MOVES):
-            moves.insert(0, producer)
+            moves.append(producer)
             name = producer.inputs[0]
             producer = self._graph.producer(name)
+        moves.reverse()
         return name, moves
 
     def reordering(self, name: str) -> Reordering | None:
@@ -169,7 +174,7 @@ class StreamOrder:
             found = _exchanged(found, shape, [0, *range(2, len(shape)), 1])
         return None if found is None else _merged(found)
 
-    def _choose_inputs(self, sent: Sequence[str], read: Iterable[str]) -> None:
+    def _choose_inputs(self, sent: Collection[str], read: Iterable[str]) -> None:
         """Let the host send each input in the order in which most of its readers want it."""
         readers: dict[str, list[str]] = {}
         for name in sorted(read):
@@ -185,11 +190,11 @@ class StreamOrder:
                       for name in names]  # fmt: skip
             found = (_exchange(axes, image) for axes, image in wanted)
             images = [usual.image, *(image for image in found if image is not None)]
-
-            def satisfied(image: tuple[int, int, int]) -> int:
-                return sum(axes == _merged(_pixels(image)) for axes, _ in wanted)  # noqa: B023
-
-            self._sources[source] = replace(usual, image=max(images, key=satisfied))
+            readers_of = Counter(None if axes is None else tuple(axes) for axes, _ in wanted)
+            satisfied = {
+                image: readers_of[tuple(_merged(_pixels(image)))] for image in dict.fromkeys(images)
+            }
+            self._sources[source] = replace(usual, image=max(satisfied, key=satisfied.__getitem__))
 
     def _output(self, name: str) -> HostStream:
         origin, _ = self.origin(name)
@@ -209,9 +214,8 @@ class StreamOrder:
         return HostStream(tensor, stream_image(self._graph.tensor(tensor).shape))
 
 
-def _behind_reshapes(graph: Graph, name: str) -> str:
-    """Return what an input is behind reshapes that alone read it."""
-    kept = {*graph.outputs, *(state.result for state in graph.states.values())}
+def _behind_reshapes(graph: Graph, name: str, kept: Collection[str]) -> str:
+    """Return what an input is behind reshapes that alone read it, and none of what is kept."""
     while name not in kept:
         readers = graph.consumers(name)
         if len(readers) != 1 or readers[0].op != "reshape":

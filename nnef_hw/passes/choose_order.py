@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 
 from nnef_hw.ir import Graph, Node, StreamOrder
 from nnef_hw.passes.editor import Editor
 from nnef_hw.passes.in_order import emit_in_order, outer_axes
+from nnef_hw.passes.stream_costs import Neighbourhoods, Surroundings, stream_costs
 
 __all__ = ["ChooseOrder"]
-
-_IMPOSSIBLE = 1 << 40
-"""Cost of an order that no hardware makes, in codes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,48 +23,69 @@ class ChooseOrder:
     * functions, and arithmetic of activations of equal shapes -> the same of one pixel
 
     So the heads of a detector, [1, anchors, 4], are joined as the layers before them give them. The
-    change that saves most is made first.
+    change that saves most is made first, together with those that meet none of its streams.
 
     Left alone: networks whose streams need no other order.
     """
 
     def __call__(self, graph: Graph) -> Graph:
         """Return the rewritten graph."""
-        best, cost = graph, _cost(graph)
-        if cost:
-            for names in _candidates(graph):
-                changed = _reordered(graph, names)
-                changed_cost = _cost(changed)
-                if changed_cost < cost:
-                    best, cost = changed, changed_cost
-        return best
+        order = StreamOrder(graph)
+        costs = stream_costs(graph, order)
+        if not costs:
+            return graph
+        changes = _chosen(graph, order, costs)
+        return _reordered(graph, set().union(*(c.names for c in changes))) if changes else graph
 
 
-def _cost(graph: Graph) -> int:
-    """Count the codes of frames that are kept to be read in another order."""
-    order, codes = StreamOrder(graph), 0
-    for name in order.moved:
-        reordering = order.reordering(name)
-        if reordering is None:
-            codes += _IMPOSSIBLE
-        elif not reordering.is_trivial:
-            codes += graph.tensor(name).volume
-    return codes
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """Nodes that are better computed in order: what surrounds them, and the codes that it saves."""
+
+    names: set[str]
+    around: Surroundings
+    saving: int
 
 
-def _candidates(graph: Graph) -> Iterator[set[str]]:
+def _chosen(graph: Graph, order: StreamOrder, costs: Mapping[str, int]) -> list[_Change]:
+    """Return the changes that save most, of those that meet the best of them."""
+    neighbourhoods = Neighbourhoods(graph, order)
+    found = (_change(neighbourhoods, costs, names) for names in _candidates(graph, order))
+    chosen: list[_Change] = []
+    streams, sources = set[str](), set[str]()
+    for change in sorted(filter(None, found), key=lambda change: -change.saving):
+        if not change.around.meets(streams, sources):
+            chosen.append(change)
+            streams |= change.around.streams
+            sources |= change.around.sources
+    return chosen
+
+
+def _change(
+    neighbourhoods: Neighbourhoods, costs: Mapping[str, int], names: set[str]
+) -> _Change | None:
+    """Return what computing these nodes in order changes; None if it saves nothing."""
+    around = neighbourhoods.around(names)
+    cost = sum(costs.get(name, 0) for name in around.streams)
+    if cost:
+        cost -= sum(stream_costs(_reordered(around.graph, names)).values())
+    return _Change(names, around, cost) if cost > 0 else None
+
+
+def _candidates(graph: Graph, order: StreamOrder) -> Iterator[set[str]]:
     """Yield nodes that might be computed in another order: all without moves between them, each."""
     groups: dict[str, set[str]] = {}
-    order = StreamOrder(graph)
     for node in graph.nodes:
         if _outer(graph, node) is None:
             continue
-        group = {node.name}
+        group = groups[node.name] = {node.name}
         for origin, moves in map(order.origin, node.inputs):
-            if all(move.op == "reshape" for move in moves):
-                group |= groups.get(origin, set())
-        for name in group:
-            groups[name] = group
+            other = groups.get(origin, group)
+            if other is group or any(move.op != "reshape" for move in moves):
+                continue
+            small, group = sorted((other, group), key=len)
+            group |= small
+            groups.update(dict.fromkeys(small, group))
     unique = {id(group): group for group in groups.values()}
     yield from unique.values()
     yield from ({name} for name in groups)
