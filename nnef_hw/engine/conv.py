@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -62,7 +63,7 @@ class ConvLayer(Layer):
     def parameters(self) -> int:
         return self.weight_bytes + len(self.biases)
 
-    @property
+    @cached_property
     def largest_sum(self) -> tuple[int, int]:
         return accumulator_range(self.filters, self.biases, 0, self.pad_high)
 
@@ -140,6 +141,9 @@ class ConvLayer(Layer):
     def part_passes(self, shape: Shape, first: int, count: int) -> tuple[list[Pass], int]:
         passes, repeats = self.passes(shape)
         return passes[first : first + count], repeats
+
+    def weight_words(self, shape: Shape) -> int:
+        return len(self.passes(shape)[0]) * self.window.taps * self.source.blocks(shape.lanes)
 
     def weights(self, shape: Shape) -> NDArray[np.int64]:
         passes, blocks = len(self.passes(shape)[0]), self.source.blocks(shape.lanes)

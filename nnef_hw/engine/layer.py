@@ -297,6 +297,10 @@ class Layer(ABC):
         multiple of ``shape.results``.
         """
 
+    def weight_words(self, shape: Shape) -> int:
+        """Return the length of :meth:`weights`, which large layers know without making them."""
+        return len(self.weights(shape))
+
     @abstractmethod
     def part_level(self, shape: Shape) -> int:
         """Return the loop whose iterations have constants of their own, and weights if any have."""
@@ -313,7 +317,7 @@ class Layer(ABC):
         A part is at least one iteration, whatever that takes.
         """
         nest = self.nest(shape, places)
-        weights, constants = range(len(self.weights(shape))), range(len(self.bias(shape)))
+        weights, constants = range(self.weight_words(shape)), range(len(self.bias(shape)))
         if most is None:
             return [Part(nest, *self.passes(shape), weights, constants)]
         level = self.part_level(shape)

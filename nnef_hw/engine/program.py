@@ -108,7 +108,13 @@ class Program(Placement):
             data = codes.astype(np.int8)
             assert (data == codes).all(), f"{layer.name}: weights exceed 8 bits"
             words += [int.from_bytes(row.tobytes(), "little") for row in data]
+        assert len(words) == self.weight_words, "layers know how many words they have"
         return words or [0]
+
+    @cached_property
+    def weight_words(self) -> int:
+        """How many words of weights there are; sizes of an array are compared by it."""
+        return sum(layer.weight_words(self.shape) for layer in self.layers)
 
     @cached_property
     def rounds_twice(self) -> bool:

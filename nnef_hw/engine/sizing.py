@@ -36,7 +36,7 @@ def size_engine(program: Program) -> Engine:
     little: no field is a constant of the hardware which they change, and sums have a margin.
     """
     layers = program.layers
-    weight_words = max(2, len(program.weights))
+    weight_words = max(2, program.weight_words)
     constant_words = max(2, sum(parts[-1].constants.stop for parts in program.parts))
     if program.ring_words:
         # As many as are in a block RAM of beats.

@@ -169,13 +169,13 @@ def _rings(design: Design, target: Target, clock_mhz: float | None) -> Iterator[
     for words in RINGS:
         with_ring = replace(design, ring_words=words)
         try:
+            if not design.store.fits(with_ring.image_words):
+                continue
             with_ring = with_room(with_ring, target, clock_mhz)
-            plan = EnginePlan.of(with_ring, target, clock_mhz)
-            has_room = design.store.fits(with_ring.image_words)
         except TargetError:
             return
-        if has_room:
-            yield plan
+        if design.store.fits(with_ring.image_words):
+            yield EnginePlan.of(with_ring, target, clock_mhz)
 
 
 def with_room(design: Design, target: Target, clock_mhz: float | None) -> Design:

@@ -8,9 +8,11 @@ import pytest
 
 from nnef_hw.boards import find_board
 from nnef_hw.engine.architecture import SharedArray
-from nnef_hw.engine.layer import ANYWHERE, Image
+from nnef_hw.engine.layer import ANYWHERE, Image, Shape
+from nnef_hw.engine.network import lower
 from nnef_hw.engine.pieces import move_piece, nest_of
 from nnef_hw.engine.solver import LUT_SHARE, schedule_engine
+from nnef_hw.engine.store import FlashStore
 from nnef_hw.errors import TargetError, UsageError
 from nnef_hw.ir import Reordering
 from nnef_hw.passes import simplify
@@ -180,3 +182,31 @@ def test_report(builder, rng, fix):
     [work, _] = ENGINE.predict_work(plan, 1, 3, 4)
     assert (work.busy, work.waiting) == (2 * layer["busy_cycles"], 2 * layer["waiting_cycles"])
     assert work.busy + work.waiting + work.starved == 2 * plan.interval
+
+
+def test_no_reader_is_made_for_more_weights_than_flash_has(rng, fix, monkeypatch):
+    builder = GraphBuilder("large")
+    x = builder.input("x", (1, 4096))
+    builder.op("linear", x, rng.normal(size=(40, 4096)), np.zeros((1, 40)))
+    graph = fix(builder.build(), weight_rounding="nearest", correct_bias=False)
+
+    def reader(self, words, *others):
+        raise ValueError(f"{words} words are beyond 24 bits of address")
+
+    monkeypatch.setattr(FlashStore, "fits", lambda self, words: False)
+    monkeypatch.setattr(FlashStore, "reader", reader)
+    match = r"'large' does not fit icebreaker .* block RAMs of 30; 163,840 bytes of weights"
+    with pytest.raises(TargetError, match=match):
+        ENGINE.plan(graph, find_board("icebreaker"))
+
+
+def test_layers_know_how_many_words_of_weights_they_have(builder, rng, fix):
+    x = builder.conv(builder.input("x", (1, 5, 6, 7)), rng.normal(size=(13, 5, 3, 2)), 0.0)
+    x = builder.op("relu", builder.conv(x, rng.normal(size=(13, 1, 2, 2)), 0.0, groups=13))
+    x = builder.pool("max_pool", x, 2)
+    x = builder.reshape(x, [1, 26])
+    builder.op("linear", x, rng.normal(size=(9, 26)), 0.0)
+    network = lower(fix(builder.build()), find_board("ulx3s_85f").device)
+    for shape in (Shape(4, 4), Shape(8, 4), Shape(12, 4), Shape(16, 8)):
+        for layer in network.layers:
+            assert layer.weight_words(shape) == len(layer.weights(shape)), layer.name
