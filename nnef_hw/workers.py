@@ -106,7 +106,7 @@ class Processes:
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Future[Any]:
         """Begin a job."""
-        return self._threads.submit(self._run, pickle.dumps((function, arguments)))
+        return self._threads.submit(self._run, function, arguments)
 
     def close(self) -> None:
         """End all processes at once."""
@@ -122,7 +122,9 @@ class Processes:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def _run(self, message: bytes) -> Any:
+    def _run(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+        # Here, so that there are as many copies of a large network as processes, not as jobs.
+        message = pickle.dumps((function, arguments))
         for _ in range(ATTEMPTS):
             worker = self._worker()
             try:

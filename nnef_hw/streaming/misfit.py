@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +32,7 @@ from nnef_hw.streaming.plan import LayerGraph
 from nnef_hw.streaming.resources import LUT_SHARE
 from nnef_hw.streaming.search import Search
 
-__all__ = ["Misfit", "check_weights"]
+__all__ = ["Misfit", "check_room", "check_weights"]
 
 NAMES = ("LUTs", "DSP blocks", "block RAMs", "single-port RAMs")
 FEW_BOARDS = 4
@@ -181,7 +182,7 @@ class Misfit:
             reason = self._one_short() or self._together_short()
         return TargetError(
             f"model {self.model!r} does not fit {self.target.name} ({self.device.name}): {reason}",
-            remedy=self._remedy(design),
+            remedy=self.remedy(design),
         )
 
     def _one_short(self) -> str:
@@ -193,7 +194,7 @@ class Misfit:
             return ""
         short.sort(key=lambda n: -self._share(needed[n], n))
         text = ", and ".join(
-            f"at least {self._excess(needed[n], n)} ({self._largest(amounts[:, n])})" for n in short
+            f"at least {self._excess(needed[n], n)} ({self.largest(amounts[:, n])})" for n in short
         )
         enough = [self._of(needed[n], n) for n in decided if n not in short]
         others = ", ".join(filter(None, enough))
@@ -215,7 +216,7 @@ class Misfit:
             chosen = choose(self.tables, limits)
             assert chosen is not None, "so much is enough"
             amounts = [table[row, n] for table, row in zip(self.tables, chosen, strict=True)]
-            ways.append(f"at least {self._excess(amount, n)} ({self._largest(np.array(amounts))})")
+            ways.append(f"at least {self._excess(amount, n)} ({self.largest(np.array(amounts))})")
         return f"{text}with no more of the others it takes {', or '.join(ways)}"
 
     def _too_many_fifos(self, design: Sequence[Block]) -> str:
@@ -243,14 +244,15 @@ class Misfit:
             "the host link"
         )
 
-    def _largest(self, amounts: NDArray[np.int64]) -> str:
+    def largest(self, amounts: NDArray[np.int64]) -> str:
         """Name the layers that take most of a resource."""
         order = np.argsort(-amounts, kind="stable")[:FEW]
         layers = [f"{self.network.layers[n].name} {amounts[n]:,}" for n in order if amounts[n] > 0]
         *first, last = layers
         return f"most in {', '.join(first)} and {last}" if first else f"all in {last}"
 
-    def _remedy(self, design: Sequence[Block]) -> str:
+    def remedy(self, design: Sequence[Block] = ()) -> str:
+        """Name what the network would fit: boards, and widths of weights."""
         boards = self._boards(design)
         bits = self._weight_bits(queue_resources(design, self.device))
         now, then = (-(-_weight_bits(self.network, most) // 8) for most in (None, bits))
@@ -296,11 +298,14 @@ class Misfit:
 
     def _weight_bits(self, fifos: Resources) -> int:
         """Return the most bits of weights with which the network would fit; 0 if none would do."""
-        if _weight_bits(self.network, 1) > _room(self.device):
+        room = _room(self.device)
+        if _weight_bits(self.network, 1) > room:
             return 0
         limits = self.limits - _amounts(fifos)
 
         def fits(bits: int) -> bool:
+            if _weight_bits(self.network, bits) > room:
+                return False
             layers = [layer.narrowed(bits) for layer in self.network.layers]
             options = [useful_options(layer, self.device) for layer in layers]
             return choose(_tables(options), limits) is not None
@@ -321,6 +326,27 @@ class Misfit:
             return Resources()
         sized = give_fifos(blocks, (self.network.inputs, self.network.outputs), device).blocks
         return queue_resources(sized, device)
+
+
+def check_room(model: str, network: LayerGraph, target: Target, *, layer_counters: bool) -> None:
+    """Refuse weights that a device could not hold, were there nothing else, before any folding.
+
+    Raises
+    ------
+    TargetError
+        If they are more than all its memories and LUTs have bits.
+    """
+    bits, room = _weight_bits(network), _room(target.device)
+    if bits <= room:
+        return
+    misfit = Misfit(model, network, target, layer_counters=layer_counters, options=())
+    layers = np.array([layer.weights_of_model * layer.weight_bits // 8 for layer in network.layers])
+    raise TargetError(
+        f"model {model!r} does not fit {target.name} ({target.device.name}): its weights take "
+        f"{bits // 8:,} bytes ({misfit.largest(layers)}), and all memories and LUTs of the device "
+        f"together hold {room // 8:,}",
+        remedy=misfit.remedy(),
+    )
 
 
 def check_weights(model: str, network: LayerGraph, target: Target) -> None:
@@ -351,7 +377,7 @@ def _weight_bits(network: LayerGraph, most: int | None = None) -> int:
 
 def _room(device: Device) -> int:
     """Return the most bits of weights that a device could hold, if nothing else were in it."""
-    return 8 * device.ram_bytes + BITS_PER_LUT * device.lut
+    return device.bram * prod(device.ram.shapes[0]) + BITS_PER_LUT * device.lut
 
 
 def _amounts(used: Resources) -> Table:

@@ -22,7 +22,7 @@ from nnef_hw.streaming.fifos import Ports, Sized, fifo_depths, give_fifos, roomy
 from nnef_hw.streaming.lanes import wider
 from nnef_hw.streaming.loop_search import shorten_loops
 from nnef_hw.streaming.lower import lower
-from nnef_hw.streaming.misfit import Misfit
+from nnef_hw.streaming.misfit import Misfit, check_room
 from nnef_hw.streaming.options import network_options
 from nnef_hw.streaming.plan import LayerGraph, Plan
 from nnef_hw.streaming.resources import LUT_SHARE
@@ -115,6 +115,8 @@ def _schedule(
     network = lower(graph)
     device = target.device
     clock = clock_mhz or target.clock_mhz
+    if target_fps is None:
+        check_room(graph.name, network, target, layer_counters=layer_counters)
     options = network_options(network, device)
     wanted = None if target_fps is None else int(clock * 1e6 / target_fps)
     design = _fastest(network, target, layer_counters, options, wanted)

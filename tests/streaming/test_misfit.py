@@ -10,7 +10,7 @@ import pytest
 from nnef_hw.boards import BOARDS
 from nnef_hw.errors import TargetError
 from nnef_hw.ir import Quantization
-from nnef_hw.streaming import find_board, schedule
+from nnef_hw.streaming import find_board, schedule, solver
 from nnef_hw.testing import GraphBuilder
 
 pytestmark = pytest.mark.system
@@ -201,3 +201,23 @@ def test_no_board_is_big_enough(fix, perceptron, monkeypatch):
 def test_a_misfit_at_any_rate_is_no_matter_of_the_rate(fix, perceptron):
     graph, target = fix(perceptron), find_board("icebreaker")
     assert str(refuse(graph, target, target_fps=1.0)) == str(refuse(graph, target))
+
+
+@pytest.mark.usefixtures("reasons_alone")
+def test_weights_that_no_folding_could_hold_are_refused_before_any_is_made(
+    fix, perceptron, monkeypatch
+):
+    def enumerate_options(network, device):
+        raise AssertionError("foldings are enumerated")
+
+    monkeypatch.setattr(solver, "network_options", enumerate_options)
+    board = on("icebreaker", bram=2, lut=400)
+    error = refuse(fix(perceptron), board)
+    assert re.search(
+        r"its weights take ([\d,]+) bytes \(most in linear206 [\d,]+ and linear20 [\d,]+\), and "
+        r"all memories and LUTs of the device together hold 1,824",
+        error.reason,
+    )
+    assert error.remedy
+    with pytest.raises(AssertionError, match="enumerated"):
+        schedule(fix(perceptron), find_board("ulx3s_25f"))
