@@ -6,7 +6,7 @@ JOBS ?= auto
 # EXTRAS=dev,crosscheck also compares with other projects' parsers and engines.
 EXTRAS ?= dev
 
-.PHONY: demo test test-system nightly prove golden passes site lint types bench bench-engine bench-frontend bench-tools clean
+.PHONY: demo test test-system nightly prove golden passes site lint types bench bench-engine bench-frontend bench-tools bench-growth clean
 
 demo: $(VENV)/.installed
 	$(BIN)/nnef-hw build examples/digits_cnn/digits_cnn.nnef.tgz --board icebreaker \
@@ -63,6 +63,10 @@ bench-frontend: $(VENV)/.installed
 # CPU time and memory of load, quantize, schedule, Verilog and Verilator. ARGS="--plan" ends with the plan.
 bench-tools: $(VENV)/.installed
 	$(BIN)/python scripts/bench_tools.py $(ARGS)
+
+# How CPU time of passes and walks grows with a network's nodes. ARGS="--sizes 500,1000 wide" measures less.
+bench-growth: $(VENV)/.installed
+	$(BIN)/python scripts/bench_growth.py $(ARGS)
 
 clean:
 	rm -rf build $(VENV)
