@@ -1,4 +1,4 @@
-"""The command plan: what boards would make of a model, in seconds."""
+"""The command plan: what boards would make of a model."""
 
 from __future__ import annotations
 
