@@ -235,7 +235,7 @@ class Formats:
 
     def shown(self, name: str) -> Interval:
         """Return the interval of a result beyond which its codes, or its readers, tell nothing."""
-        given, found = source_activation(self.graph.tensor(name)), self._found.get(name)
+        given, found = self.authors(name), self._found.get(name)
         if given is not None:
             lo, hi = given.dequantize([given.lo, given.hi]).tolist()
             return Interval(lo, hi)
@@ -249,8 +249,7 @@ class Formats:
 
     def covered(self, node: Node) -> tuple[float, float]:
         """Return the range that the format of a node's sums covers; 0 alone if it is not known."""
-        given = source_activation(self.graph.tensor(node.name))
-        if given is not None or not self._found:
+        if self.authors(node.name) is not None or not self._found:
             return 0.0, 0.0
         return self.span(node.name)
 

@@ -32,7 +32,7 @@ def model(tmp_path):
     def write(text):
         (tmp_path / "model").mkdir()
         (tmp_path / "model" / "graph.nnef").write_text(text)
-        np.savez(tmp_path / "samples.npz", inputs=np.ones((5, 4)))
+        np.savez(tmp_path / "samples.npz", inputs=np.random.default_rng(1).normal(size=(64, 4)))
         return "model"
 
     return write
