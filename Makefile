@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 JOBS ?= auto
+HELPERS := tests/helpers:tests/helpers/benches:tests/helpers/builds:tests/helpers/formats:tests/helpers/graphs:tests/helpers/passes
 # EXTRAS=dev,crosscheck also compares with other projects' parsers and engines.
 EXTRAS ?= dev
 
@@ -30,11 +31,11 @@ prove: $(VENV)/.installed-dev
 
 # Records anew which plans and which Verilog belong to the networks of tests/golden.
 golden: $(VENV)/.installed-dev
-	PYTHONPATH=tests/helpers $(BIN)/python tests/golden/update.py
+	PYTHONPATH=$(HELPERS) $(BIN)/python tests/golden/update.py
 
 # Writes what passes make of the cases of tests/passes/texts that do not say it yet.
 passes: $(VENV)/.installed-dev
-	PYTHONPATH=tests/helpers $(BIN)/python tests/passes/update.py
+	PYTHONPATH=$(HELPERS) $(BIN)/python tests/passes/update.py
 
 # The documentation's site, in build/site; warnings are errors.
 site: $(VENV)/.installed-dev

@@ -1,7 +1,7 @@
 """One file per board, all facts about it as data; and the hardware between its pins and a design.
 
 Importing this does not import Amaranth: the schedule reads it. The hardware is in
-:mod:`~nnef_hw.boards.top` and what that imports.
+:mod:`~nnef_hw.boards.hardware.top` and what that imports.
 """
 
 import importlib.util

@@ -1,15 +1,15 @@
-"""A board as data; what needs Amaranth is in :mod:`nnef_hw.boards.top`."""
+"""A board as data; what needs Amaranth is in :mod:`nnef_hw.boards.hardware.top`."""
 
 from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
-from nnef_hw.boards.memories import Memory, Psram, Sdram, SpiFlash
-from nnef_hw.boards.pll import Pll
-from nnef_hw.devices import Target
+from nnef_hw.boards.hardware.memories import Memory, Psram, Sdram, SpiFlash
+from nnef_hw.boards.hardware.pll import Pll
 from nnef_hw.errors import TargetError
-from nnef_hw.families import Family
+from nnef_hw.hardware.devices import Target
+from nnef_hw.hardware.families import Family
 
 __all__ = ["Board", "Memory", "Psram", "Sdram", "SpiFlash"]
 

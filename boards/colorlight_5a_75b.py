@@ -5,7 +5,7 @@ pin as well. JTAG is on J27 to J34.
 """
 
 from nnef_hw.boards.board import Board
-from nnef_hw.devices import ECP5_25K
+from nnef_hw.hardware.devices import ECP5_25K
 
 __all__ = ["COLORLIGHT_5A_75B"]
 

@@ -5,7 +5,7 @@ Its USB would need a core of its own, so an adapter goes to the pads 1 (E4, from
 """
 
 from nnef_hw.boards.board import Board
-from nnef_hw.devices import UP5K
+from nnef_hw.hardware.devices import UP5K
 
 __all__ = ["FOMU_PVT"]
 

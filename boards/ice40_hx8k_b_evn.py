@@ -1,7 +1,7 @@
 """Lattice's iCE40-HX8K breakout board: 12 MHz, UART behind its USB socket; no DSP blocks."""
 
 from nnef_hw.boards.board import Board
-from nnef_hw.devices import HX8K
+from nnef_hw.hardware.devices import HX8K
 
 __all__ = ["ICE40_HX8K_B_EVN"]
 

@@ -1,8 +1,8 @@
 """The 1BitSquared iCEBreaker: iCE40UP5K, 12 MHz, UART behind its USB socket."""
 
 from nnef_hw.boards.board import Board, SpiFlash
-from nnef_hw.devices import UP5K
-from nnef_hw.memories.flash import W25Q128JV_DTR
+from nnef_hw.hardware.devices import UP5K
+from nnef_hw.hardware.memories.flash import W25Q128JV_DTR
 
 __all__ = ["ICEBREAKER"]
 

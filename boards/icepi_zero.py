@@ -1,7 +1,7 @@
 """The Icepi Zero 1.3: ECP5-25F, 50 MHz, UART behind its USB socket."""
 
 from nnef_hw.boards.board import Board
-from nnef_hw.devices import ECP5_25K
+from nnef_hw.hardware.devices import ECP5_25K
 
 __all__ = ["ICEPI_ZERO"]
 

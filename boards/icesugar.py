@@ -1,8 +1,8 @@
 """The Muse Lab iCESugar 1.5: iCE40UP5K, 12 MHz, UART through its iCELink."""
 
 from nnef_hw.boards.board import Board, SpiFlash
-from nnef_hw.devices import UP5K
-from nnef_hw.memories.flash import W25Q64JV
+from nnef_hw.hardware.devices import UP5K
+from nnef_hw.hardware.memories.flash import W25Q64JV
 
 __all__ = ["ICESUGAR"]
 

@@ -5,7 +5,7 @@ of its edge.
 """
 
 from nnef_hw.boards.board import Board
-from nnef_hw.devices import ECP5_25K, ECP5_85K
+from nnef_hw.hardware.devices import ECP5_25K, ECP5_85K
 
 __all__ = ["ORANGECRAB", "ORANGECRAB_85F"]
 

@@ -4,9 +4,9 @@ amaranth-boards does not have it; its resources are in :mod:`.tang_nano_20k_plat
 """
 
 from nnef_hw.boards.board import Board, Sdram, SpiFlash
-from nnef_hw.devices import GW2AR_18C
-from nnef_hw.memories.flash import W25Q64JV
-from nnef_hw.memories.sdram import GW2AR_SDRAM
+from nnef_hw.hardware.devices import GW2AR_18C
+from nnef_hw.hardware.memories.flash import W25Q64JV
+from nnef_hw.hardware.memories.sdram import GW2AR_SDRAM
 
 __all__ = ["TANG_NANO_20K"]
 

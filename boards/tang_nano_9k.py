@@ -1,8 +1,8 @@
 """Sipeed's Tang Nano 9K: GW1NR-9C, 27 MHz, UART behind its USB socket."""
 
 from nnef_hw.boards.board import Board, Psram, SpiFlash
-from nnef_hw.devices import GW1NR_9C
-from nnef_hw.memories.flash import W25Q32JV
+from nnef_hw.hardware.devices import GW1NR_9C
+from nnef_hw.hardware.memories.flash import W25Q32JV
 
 __all__ = ["TANG_NANO_9K"]
 

@@ -4,7 +4,7 @@ It has no UART: an adapter goes to pins 1 (A2, from the host) and 2 (A1, to the 
 """
 
 from nnef_hw.boards.board import Board
-from nnef_hw.devices import LP8K
+from nnef_hw.hardware.devices import LP8K
 
 __all__ = ["TINYFPGA_BX"]
 

@@ -1,8 +1,8 @@
 """The Radiona ULX3S with each of its devices: ECP5, 25 MHz, UART behind its USB socket."""
 
 from nnef_hw.boards.board import Board, Sdram
-from nnef_hw.devices import ECP5_12K, ECP5_25K, ECP5_45K, ECP5_85K
-from nnef_hw.memories.sdram import SDRAM_256_MBIT
+from nnef_hw.hardware.devices import ECP5_12K, ECP5_25K, ECP5_45K, ECP5_85K
+from nnef_hw.hardware.memories.sdram import SDRAM_256_MBIT
 
 __all__ = ["ULX3S_12F", "ULX3S_25F", "ULX3S_45F", "ULX3S_85F"]
 

@@ -4,8 +4,8 @@ It has no UART: an adapter goes to pins 38 (from the host) and 28 (to the host).
 """
 
 from nnef_hw.boards.board import Board, SpiFlash
-from nnef_hw.devices import UP5K
-from nnef_hw.memories.flash import W25Q32JV
+from nnef_hw.hardware.devices import UP5K
+from nnef_hw.hardware.memories.flash import W25Q32JV
 
 __all__ = ["UPDUINO_V3"]
 

@@ -1,7 +1,7 @@
 """Lattice's ECP5 Versa board: ECP5UM-45F, 100 MHz (LVDS), UART behind its USB socket."""
 
 from nnef_hw.boards.board import Board
-from nnef_hw.devices import ECP5_45K
+from nnef_hw.hardware.devices import ECP5_45K
 
 __all__ = ["VERSA_ECP5"]
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from nnef_hw.errors import Location
 from nnef_hw.ir import Graph, Node, State, Tensor, verify
-from nnef_hw.reference.registry import Call, evaluate
+from nnef_hw.reference.real.registry import Call, evaluate
 
 __all__ = ["GraphBuilder"]
 

@@ -18,15 +18,16 @@ from bench_row import print_row
 from rich.console import Console
 from rich.table import Table
 
-from nnef_hw.build.options import BuildOptions
-from nnef_hw.build.pipeline import build
-from nnef_hw.engine.solver import schedule_engine
+from nnef_hw.boards import find_board
+from nnef_hw.engine.planning.solver import schedule_engine
 from nnef_hw.errors import NnefHwError
+from nnef_hw.flow.options import BuildOptions
+from nnef_hw.flow.pipeline import build
 from nnef_hw.reference import quantize_inputs, run_fixed
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.simulate import random_codes
-from nnef_hw.samples import load_samples
-from nnef_hw.streaming import find_board, schedule
+from nnef_hw.samples.samples import load_samples
+from nnef_hw.streaming.search.solver import schedule
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 from bench_engine import fixed_network
 
 from nnef_hw.architectures import AUTO
-from nnef_hw.build.options import BuildOptions
+from nnef_hw.flow.options import BuildOptions
 from nnef_hw.quantize import Scheme
 
 __all__ = ["FULL", "Build", "SETS"]

@@ -20,10 +20,10 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from nnef_hw import parts
-from nnef_hw.build.synthesis import synthesize
+from nnef_hw.arithmetic.numerics import Requant
+from nnef_hw.boards import find_board
 from nnef_hw.codegen.verilog import to_verilog
-from nnef_hw.numerics import Requant
-from nnef_hw.streaming import find_board
+from nnef_hw.place.synthesis import synthesize
 
 TARGET = find_board("ulx3s_85f")
 GROUP_PRODUCTS = 16

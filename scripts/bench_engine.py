@@ -21,24 +21,24 @@ from rich.console import Console
 from rich.table import Table
 
 from nnef_hw.boards import Board, find_board
-from nnef_hw.build.fixed import fix_model
 from nnef_hw.codegen.verilog import to_verilog
-from nnef_hw.engine.accelerator import EngineAccelerator
 from nnef_hw.engine.architecture import SharedArray
-from nnef_hw.engine.design import Design
-from nnef_hw.engine.layer import Shape
-from nnef_hw.engine.network import lower
-from nnef_hw.engine.plan import EnginePlan
-from nnef_hw.engine.residency import feeds
-from nnef_hw.engine.solver import schedule_engine
-from nnef_hw.engine.store import Store, stores
+from nnef_hw.engine.hardware.accelerator import EngineAccelerator
+from nnef_hw.engine.layers.layer import Shape
+from nnef_hw.engine.layers.network import lower
+from nnef_hw.engine.memory.store import Store, stores
+from nnef_hw.engine.planning.plan import EnginePlan
+from nnef_hw.engine.planning.solver import schedule_engine
+from nnef_hw.engine.program.design import Design
+from nnef_hw.engine.timing.residency import feeds
 from nnef_hw.errors import TargetError
+from nnef_hw.flow.fixed import fix_model
 from nnef_hw.frontend import load, save
 from nnef_hw.ir import Graph
 from nnef_hw.reference import quantize_inputs, run_fixed
 from nnef_hw.run.memories import image_text, with_memories
 from nnef_hw.run.rtl import run_rtl
-from nnef_hw.samples import Samples, load_samples
+from nnef_hw.samples.samples import Samples, load_samples
 
 ROOT = Path(__file__).resolve().parent.parent
 ZOO = Path(os.environ.get("NNEF_HW_ZOO", ROOT.parent / "shared" / "zoo"))

@@ -28,9 +28,9 @@ import numpy as np
 
 from nnef_hw.errors import ErrorGroup, Location, NnefHwError, UsageError
 from nnef_hw.frontend.nnef import load_nnef
-from nnef_hw.frontend.nnef.archive import write_archive
-from nnef_hw.frontend.nnef.parser import parse_document
-from nnef_hw.frontend.nnef.tensor_file import read_tensor, write_tensor
+from nnef_hw.frontend.nnef.archive.archive import write_archive
+from nnef_hw.frontend.nnef.archive.tensor_file import read_tensor, write_tensor
+from nnef_hw.frontend.nnef.language.parser import parse_document
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("NNEF_HW_SHARED", ROOT.parent / "shared"))

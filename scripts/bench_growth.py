@@ -20,11 +20,11 @@ from rich.table import Table
 
 from nnef_hw import passes
 from nnef_hw.boards import find_board
-from nnef_hw.build.survey import roughly_fixed
-from nnef_hw.engine.network import lower as engine_layers
+from nnef_hw.engine.layers.network import lower as engine_layers
+from nnef_hw.flow.survey import roughly_fixed
 from nnef_hw.ir import Graph, Stage, StreamOrder, format_graph, parse_graph, verify
-from nnef_hw.passes.check_supported import find_unsupported
-from nnef_hw.streaming.lower import lower as streaming_layers
+from nnef_hw.passes.checks.check_supported import find_unsupported
+from nnef_hw.streaming.foldings.lower import lower as streaming_layers
 from nnef_hw.testing import GraphBuilder
 
 SIZES = (500, 1000, 2500, 5000)

@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nnef_hw.boards import Board
-from nnef_hw.boards.memory_pins import memory_pins, package_ports
-from nnef_hw.boards.top import board_pins
-from nnef_hw.build.synthesis import synthesize
+from nnef_hw.boards import Board, find_board
+from nnef_hw.boards.hardware.memory_pins import memory_pins, package_ports
+from nnef_hw.boards.hardware.top import board_pins
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.parts import FlashReader, SdramReader
-from nnef_hw.rtl.pads import FlashPads, SdramPads, padded_top, pads_verilog
-from nnef_hw.streaming import find_board
+from nnef_hw.place.synthesis import synthesize
+from nnef_hw.rtl.readers.pads import FlashPads, SdramPads, padded_top, pads_verilog
 
 WORDS = 120_000
 # The reader, and a consumer that pauses now and then.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from nnef_hw.ir import Graph
-from nnef_hw.samples import Samples
+from nnef_hw.samples.samples import Samples
 from nnef_hw.testing import GraphBuilder
 
 __all__ = ["mobilenet_v2"]

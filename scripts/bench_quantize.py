@@ -13,7 +13,7 @@ from nnef_hw.frontend import load
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import quantize
 from nnef_hw.reference import quantize_inputs, run_fixed
-from nnef_hw.samples import load_samples
+from nnef_hw.samples.samples import load_samples
 
 REPEATS = 3
 

@@ -23,18 +23,19 @@ from bench_row import print_row
 from rich.console import Console
 from rich.table import Table
 
-from nnef_hw.build.fixed import fix_model
+from nnef_hw.boards import find_board
 from nnef_hw.codegen.comments import module_comments
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.errors import NnefHwError
+from nnef_hw.flow.fixed import fix_model
 from nnef_hw.frontend import load
 from nnef_hw.ir import Graph
 from nnef_hw.passes import simplify
-from nnef_hw.samples import Samples, load_samples
+from nnef_hw.samples.samples import Samples, load_samples
 from nnef_hw.sim.fast_runner import FastRunner
-from nnef_hw.streaming import find_board, schedule
-from nnef_hw.streaming.accelerator import Accelerator
-from nnef_hw.streaming.beats import simulate_beats
+from nnef_hw.streaming.beats.beats import simulate_beats
+from nnef_hw.streaming.hardware.accelerator import Accelerator
+from nnef_hw.streaming.search.solver import schedule
 
 ROOT = Path(__file__).resolve().parent.parent
 ZOO = Path(os.environ.get("NNEF_HW_ZOO", ROOT.parent / "shared" / "zoo"))

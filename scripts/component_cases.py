@@ -12,32 +12,32 @@ from memory_cases import memory_cases
 from stream_cases import stream_cases
 from tap_cases import tap_cases
 
-from nnef_hw.devices import Device
-from nnef_hw.numerics import QType, Requant, signed_bits
-from nnef_hw.parts.argmax import Argmax
-from nnef_hw.parts.array import SystolicArray
-from nnef_hw.parts.corrected_table import corrected_table
-from nnef_hw.parts.fast_array import FastArray
-from nnef_hw.parts.interpolated_table import InterpolatedTable
-from nnef_hw.parts.linebuffer import LineBuffer
-from nnef_hw.parts.parallel import ParallelLineBuffer
-from nnef_hw.parts.pipelined_softmax import PipelinedSoftmax
-from nnef_hw.parts.pool import MaxPool, SumPool
-from nnef_hw.parts.quotient import Quotient
-from nnef_hw.parts.requantizer import Requantizer, TfliteRequantizer
-from nnef_hw.parts.runningpool import RunningMax, RunningSum
-from nnef_hw.parts.softmax import Softmax
-from nnef_hw.parts.table import Table
-from nnef_hw.parts.tablesum import TableSum
-from nnef_hw.parts.tflite_softmax import TfliteSoftmax
-from nnef_hw.parts.width import Pack
-from nnef_hw.streaming import Plan
-from nnef_hw.streaming.layer_module import build_parts
-from nnef_hw.tables import unary_table
-from nnef_hw.tflite_division import tflite_quotient
-from nnef_hw.tflite_numerics import TfliteRequant, tflite_exp_table
-from nnef_hw.tflite_short_functions import short_tanh
-from nnef_hw.window import Window
+from nnef_hw.arithmetic.numerics import QType, Requant, signed_bits
+from nnef_hw.arithmetic.tables import unary_table
+from nnef_hw.arithmetic.tflite.division import tflite_quotient
+from nnef_hw.arithmetic.tflite.numerics import TfliteRequant, tflite_exp_table
+from nnef_hw.arithmetic.tflite.short_functions import short_tanh
+from nnef_hw.hardware.devices import Device
+from nnef_hw.hardware.geometry.window import Window
+from nnef_hw.parts.arrays.array import SystolicArray
+from nnef_hw.parts.arrays.fast_array import FastArray
+from nnef_hw.parts.arrays.requantizer import Requantizer, TfliteRequantizer
+from nnef_hw.parts.functions.argmax import Argmax
+from nnef_hw.parts.functions.corrected_table import corrected_table
+from nnef_hw.parts.functions.interpolated_table import InterpolatedTable
+from nnef_hw.parts.functions.pipelined_softmax import PipelinedSoftmax
+from nnef_hw.parts.functions.quotient import Quotient
+from nnef_hw.parts.functions.softmax import Softmax
+from nnef_hw.parts.functions.table import Table
+from nnef_hw.parts.functions.tablesum import TableSum
+from nnef_hw.parts.functions.tflite_softmax import TfliteSoftmax
+from nnef_hw.parts.images.pool import MaxPool, SumPool
+from nnef_hw.parts.images.runningpool import RunningMax, RunningSum
+from nnef_hw.parts.streams.width import Pack
+from nnef_hw.parts.windows.linebuffer import LineBuffer
+from nnef_hw.parts.windows.parallel import ParallelLineBuffer
+from nnef_hw.streaming.foldings.plan import Plan
+from nnef_hw.streaming.hardware.layer_module import build_parts
 
 __all__ = ["Case", "component_cases", "network_cases"]
 

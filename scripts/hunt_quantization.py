@@ -2,8 +2,8 @@
 
     python scripts/hunt_quantization.py --count 300 [--start 0]
 
-Each random network (tests/helpers/doubtful_networks.py) is quantized by default, and by every
-calibration on all samples that it has. One that another calibration gives more than 3 dB, on
+Each random network (tests/helpers/graphs/doubtful_networks.py) is quantized by default, and by
+every calibration on all samples that it has. One that another calibration gives more than 3 dB, on
 samples that nobody has seen, fails if nothing was said. Exit status 1 if one fails.
 """
 
@@ -15,7 +15,7 @@ from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests" / "helpers"))
+sys.path.extend(str(x) for x in (ROOT / "tests" / "helpers").rglob("*") if x.is_dir())
 
 from doubtful_networks import doubtful_network, judge  # noqa: E402  the folder is put on the path
 

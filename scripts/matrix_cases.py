@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 from cases import Case
 
-from nnef_hw.adders import multiply_matrix
-from nnef_hw.devices import Device
-from nnef_hw.parts.matrix import MatrixProduct
+from nnef_hw.arithmetic.adders import multiply_matrix
+from nnef_hw.hardware.devices import Device
+from nnef_hw.parts.arrays.matrix import MatrixProduct
 
 __all__ = ["matrix_cases"]
 

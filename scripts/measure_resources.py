@@ -30,16 +30,18 @@ from component_cases import component_cases, network_cases
 from measured_cases import describe, measured_cases
 from numpy.typing import NDArray
 
-from nnef_hw.boards import Board
-from nnef_hw.build.mapping import map_only
+from nnef_hw.boards import Board, find_board
 from nnef_hw.codegen.verilog import to_verilog
-from nnef_hw.families import FAMILIES, Family
 from nnef_hw.frontend import load
+from nnef_hw.hardware.devices import Resources
+from nnef_hw.hardware.families import FAMILIES, Family
 from nnef_hw.passes import simplify
+from nnef_hw.place.mapping import map_only
 from nnef_hw.quantize import quantize
-from nnef_hw.streaming import Plan, Resources, find_board, schedule
-from nnef_hw.streaming.accelerator import Accelerator
-from nnef_hw.tools import run_tool
+from nnef_hw.streaming.foldings.plan import Plan
+from nnef_hw.streaming.hardware.accelerator import Accelerator
+from nnef_hw.streaming.search.solver import schedule
+from nnef_hw.system.tools import run_tool
 
 __all__ = ["Case", "component_cases", "fit", "measure", "network_cases"]
 

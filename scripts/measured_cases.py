@@ -15,12 +15,12 @@ from typing import Any
 from cases import Case
 from component_cases import component_cases
 
-from nnef_hw.adders import AdderGraph
-from nnef_hw.devices import Resources
-from nnef_hw.families import Family
-from nnef_hw.interpolation import Places
-from nnef_hw.streaming import find_board
-from nnef_hw.window import Window
+from nnef_hw.arithmetic.adders import AdderGraph
+from nnef_hw.arithmetic.interpolation import Places
+from nnef_hw.boards import find_board
+from nnef_hw.hardware.devices import Resources
+from nnef_hw.hardware.families import Family
+from nnef_hw.hardware.geometry.window import Window
 
 __all__ = ["FOLDER", "describe", "measured_cases"]
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from cases import Case
 
-from nnef_hw.devices import Device
-from nnef_hw.memories.flash import QUAD_IO, QUAD_IO_DDR, READ, find_flash
-from nnef_hw.memories.sdram import GW2AR_SDRAM, SDRAM_256_MBIT
-from nnef_hw.parts.flash_reader import FlashReader
-from nnef_hw.parts.sdram_reader import SdramReader
+from nnef_hw.hardware.devices import Device
+from nnef_hw.hardware.memories.flash import QUAD_IO, QUAD_IO_DDR, READ, find_flash
+from nnef_hw.hardware.memories.sdram import GW2AR_SDRAM, SDRAM_256_MBIT
+from nnef_hw.parts.readers.flash_reader import FlashReader
+from nnef_hw.parts.readers.sdram_reader import SdramReader
 
 __all__ = ["memory_cases"]
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import nnef_hw.reference.float
-from nnef_hw.frontend.nnef.library import load_library
-from nnef_hw.frontend.nnef.operators import standard_operators
+from nnef_hw.frontend.nnef.evaluation.library import load_library
+from nnef_hw.frontend.nnef.evaluation.operators import standard_operators
 from nnef_hw.ir.operators import Trait, canonical_operators, operator
-from nnef_hw.reference.registry import known_operators
+from nnef_hw.reference.real.registry import known_operators
 
 TARGET = Path(__file__).resolve().parent.parent / "docs" / "operators.md"
 REWRITTEN = {

@@ -9,7 +9,9 @@ from pathlib import Path
 import numpy as np
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
+sys.path.extend(
+    str(x) for x in (Path(__file__).parents[1] / "tests/helpers").rglob("*") if x.is_dir()
+)
 from tflite_cases import RESULTS, operator_cases
 from tflite_quantized_cases import quantized_cases
 

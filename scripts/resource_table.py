@@ -8,9 +8,9 @@ from pathlib import Path
 
 from measured_cases import measured_cases
 
-from nnef_hw.devices import Resources
-from nnef_hw.families import FAMILIES
-from nnef_hw.streaming import find_board
+from nnef_hw.boards import find_board
+from nnef_hw.hardware.devices import Resources
+from nnef_hw.hardware.families import FAMILIES
 
 __all__ = ["TARGET", "make_text"]
 

@@ -8,23 +8,23 @@ from typing import Any
 import numpy as np
 from cases import CODES, Case
 
-from nnef_hw.devices import Device
-from nnef_hw.interpolation import Places
-from nnef_hw.numerics import QType, choose_add_requant
-from nnef_hw.parts.concat import Concat, Split
-from nnef_hw.parts.constant import Constant
-from nnef_hw.parts.delay import Delay
-from nnef_hw.parts.depthtospace import DepthToSpace
-from nnef_hw.parts.eltwise import EltwiseExtremum, EltwiseProduct, EltwiseSum
-from nnef_hw.parts.fifo import BlockFifo
-from nnef_hw.parts.interpolate import Interpolate
-from nnef_hw.parts.pad import Pad
-from nnef_hw.parts.state import State
-from nnef_hw.parts.stream import Fifo, Skid, SumQueue
-from nnef_hw.parts.transpose import Transpose
-from nnef_hw.parts.upsample import Upsample
-from nnef_hw.rtl.array import sum_layout
-from nnef_hw.rtl.stream import beat_layout
+from nnef_hw.arithmetic.interpolation import Places
+from nnef_hw.arithmetic.numerics import QType, choose_add_requant
+from nnef_hw.hardware.devices import Device
+from nnef_hw.parts.functions.eltwise import EltwiseExtremum, EltwiseProduct, EltwiseSum
+from nnef_hw.parts.images.depthtospace import DepthToSpace
+from nnef_hw.parts.images.interpolate import Interpolate
+from nnef_hw.parts.images.pad import Pad
+from nnef_hw.parts.images.transpose import Transpose
+from nnef_hw.parts.images.upsample import Upsample
+from nnef_hw.parts.streams.concat import Concat, Split
+from nnef_hw.parts.streams.constant import Constant
+from nnef_hw.parts.streams.delay import Delay
+from nnef_hw.parts.streams.fifo import BlockFifo
+from nnef_hw.parts.streams.state import State
+from nnef_hw.parts.streams.stream import Fifo, Skid, SumQueue
+from nnef_hw.rtl.arrays.array import sum_layout
+from nnef_hw.rtl.streams.stream import beat_layout
 
 __all__ = ["stream_cases"]
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 from cases import CODES, Case
 
-from nnef_hw.devices import Device
-from nnef_hw.parts.banked import BankedLineBuffer
-from nnef_hw.parts.depthwise import DepthwiseArray
-from nnef_hw.window import Window
+from nnef_hw.hardware.devices import Device
+from nnef_hw.hardware.geometry.window import Window
+from nnef_hw.parts.arrays.depthwise import DepthwiseArray
+from nnef_hw.parts.windows.banked import BankedLineBuffer
 
 __all__ = ["tap_cases"]
 

@@ -10,8 +10,8 @@ import time
 from pathlib import Path
 
 from nnef_hw.errors import CheckError, ToolError
-from nnef_hw.process_group import start_process
 from nnef_hw.sim.verilator import build_model
+from nnef_hw.system.process_group import start_process
 
 __all__ = ["PLL_MODELS", "BoardTransport"]
 
@@ -89,7 +89,7 @@ _PATIENCE = 0.5
 class BoardTransport:
     """Carries a host's bytes to the pins of a simulated board, and back.
 
-    A transport as :class:`nnef_hw.run.link.Host` wants it. Time passes in :meth:`write`,
+    A transport as :class:`nnef_hw.host.link.Host` wants it. Time passes in :meth:`write`,
     :meth:`read` and :meth:`advance` only, and a second is ``clk_hz`` cycles however long they take.
     To be closed, or used as a context manager.
 

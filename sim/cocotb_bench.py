@@ -13,8 +13,8 @@ from cocotb_tools.check_results import get_results
 from cocotb_tools.runner import get_runner
 
 from nnef_hw.errors import CheckError, ToolError
-from nnef_hw.files import write_atomic
 from nnef_hw.sim.verilator import build_model
+from nnef_hw.system.files import write_atomic
 
 __all__ = ["run_cocotb", "run_tests", "write_bench"]
 

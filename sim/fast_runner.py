@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from nnef_hw.errors import CheckError, ToolError
-from nnef_hw.files import output_error, writing
 from nnef_hw.sim.verilator import build_model
-from nnef_hw.tools import Tool, run_tool
+from nnef_hw.system.files import output_error, writing
+from nnef_hw.system.tools import Tool, run_tool
 
 __all__ = ["FastRunner", "RunResult"]
 

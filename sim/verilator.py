@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nnef_hw.errors import ToolError
-from nnef_hw.files import digest, publish_directory
-from nnef_hw.process_group import run_parallel
-from nnef_hw.tools import Tool, cache_directory, find_tool, run_tool
+from nnef_hw.system.files import digest, publish_directory
+from nnef_hw.system.process_group import run_parallel
+from nnef_hw.system.tools import Tool, cache_directory, find_tool, run_tool
 
 __all__ = ["Model", "Port", "build_model"]
 

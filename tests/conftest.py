@@ -21,7 +21,7 @@ from nnef_hw.frontend import save
 from nnef_hw.ir.batch import sample_extents
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import Scheme, quantize
-from nnef_hw.tools import find_tool
+from nnef_hw.system.tools import find_tool
 
 MARKER_TOOLS = {
     "verilator": ("verilator", "c++"),

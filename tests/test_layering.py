@@ -1,46 +1,88 @@
-"""Who may import whom (docs/design.md, section 3)."""
+"""Who may import whom: rooms stand on floors, and imports go down (docs/design.md, floors)."""
 
 import ast
 import graphlib
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
-BASE = {
-    "adders", "errors", "interpolation", "numerics", "tables", "tflite_division", "tflite_numerics",
-    "tflite_short_functions",
-    "window", "blockram", "devices", "families", "files", "process_group", "protocol", "sources",
-    "stream_rows", "subexpressions", "workers",
+MOST_FILES = 20
+
+FLOORS = """
+api cli
+explore
+flow
+report
+run codegen
+architectures
+engine streaming
+streaming.hardware engine.hardware streaming.search
+engine.planning
+engine.timing
+engine.program streaming.beats
+streaming.foldings
+engine.memory place sim
+boards streaming.filters
+boards.hardware streaming.layers engine.layers
+report.pages
+report.wording
+architecture
+frontend
+frontend.onnx frontend.tflite
+frontend.onnx.quantization frontend.tflite.operators frontend.nnef
+frontend.onnx.operators frontend.nnef.checking frontend.nnef.writing frontend.nnef.tract
+frontend.onnx.lowering frontend.tflite.lowering frontend.nnef.evaluation
+frontend.onnx.file frontend.tflite.file frontend.nnef.archive
+frontend.nnef.language frontend.building
+quantize.judgement
+quantize
+quantize.calibration quantize.tflite
+passes
+passes.checks
+passes.images passes.functions passes.time
+passes.forms passes.fusing passes.loops passes.structure
+passes.rewriting
+reference
+reference.real
+reference.running samples
+frontend.shapes host
+ir
+ir.operators
+rtl.engine rtl.images rtl.functions
+rtl.arrays
+rtl.readers rtl.windows
+rtl.streams
+rtl.base rtl
+parts
+parts.arrays parts.functions parts.images parts.readers parts.engine
+parts.streams parts.windows
+parts.base
+system
+hardware
+hardware.families
+hardware.geometry hardware.memories
+arithmetic.tflite
+arithmetic
+verilog
+"""
+"""Rooms, from the top down; those of one row do not import each other."""
+
+FLOOR = {room: n for n, row in enumerate(FLOORS.split("\n")) for room in row.split()}
+
+NETWORKS = {"ir", "reference", "passes", "quantize", "frontend", "samples", "arithmetic"}
+"""Top rooms that know networks, and no hardware but its geometry."""
+HARDWARE = {
+    "api", "architecture", "architectures", "boards", "cli", "codegen", "engine", "explore", "flow",
+    "host", "parts", "place", "report", "rtl", "run", "sim", "streaming",
 }  # fmt: skip
-GRAPH = BASE | {"ir"}
-ALLOWED = {
-    **dict.fromkeys(BASE, BASE),
-    "manifest": BASE,
-    "tools": BASE,
-    "doctor": BASE | {"tools"},
-    "ir": GRAPH,
-    "frontend": GRAPH | {"frontend", "reference"},
-    "reference": GRAPH | {"reference"},
-    "passes": GRAPH | {"passes", "reference"},
-    "quantize": GRAPH | {"passes", "quantize", "reference"},
-    "memories": {"memories"},
-    "parts": BASE | {"memories", "parts"},
-    "architecture": GRAPH | {"memories", "parts"},
-    "architectures": GRAPH | {"architecture", "engine", "streaming"},
-    "streaming": GRAPH | {"passes", "parts", "streaming", "boards", "architecture"},
-    "engine": GRAPH | {"parts", "engine", "boards", "architecture", "memories"},
-    "boards": BASE | {"boards", "memories", "rtl"},
-    "samples": GRAPH,
-    "scoring": GRAPH,
-    "testing": GRAPH | {"reference"},
-    "rtl": {"interpolation", "numerics", "tables", "tflite_division", "blockram", "parts", "rtl"},
-}
-HARDWARE = {"engine.accelerator", "streaming.accelerator", "streaming.layer_module"}
-WITHOUT_AMARANTH = {*ALLOWED, "run", "report", "cli"} - {"rtl", "boards"}
-HIGH = {"codegen", "build", "explore", "run", "report", "api", "cli"}
+WITH_AMARANTH = {
+    "rtl", "boards", "boards.hardware", "codegen", "sim", "streaming.hardware", "engine.hardware",
+}  # fmt: skip
+"""Rooms that import Amaranth, or top rooms all of whose rooms do."""
 
 
 def modules():
@@ -51,8 +93,13 @@ def modules():
             yield ".".join(parts[1:] if package == "nnef_hw" else parts), path
 
 
+@cache
 def imports(path):
-    """Yield the full names of everything a file imports, at any depth."""
+    """Return the full names of everything a file imports, at any depth."""
+    return tuple(_imports(path))
+
+
+def _imports(path):
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -63,28 +110,10 @@ def imports(path):
 
 
 MODULES = dict(modules())
+ROOMS = {module.rpartition(".")[0] for module in MODULES} - {""}
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_imports_go_down_only(module):
-    layer = module.partition(".")[0]
-    imported = set(imports(MODULES[module]))
-    ours = {name.split(".")[1] for name in imported if name.startswith("nnef_hw.")}
-    ours -= {"__version__"}
-    if layer in ALLOWED:
-        assert ours <= ALLOWED[layer] | ({"rtl"} if module in HARDWARE else set())
-    if layer != "cli":
-        assert "cli" not in ours
-    if layer not in {"api", "cli", "__init__"}:
-        assert "api" not in ours
-    if layer in {"codegen", "sim"}:
-        assert not ours & {"run", "report"}
-    if layer == "sim":
-        assert "build" not in ours
-    if layer in WITHOUT_AMARANTH and module not in HARDWARE:
-        assert not {name for name in imported if name.partition(".")[0] == "amaranth"}
-
-
+@cache
 def imported_modules(module):
     """Return which of our modules a module imports, also within functions and for types only."""
     names = {name.removeprefix("nnef_hw.") for name in imports(MODULES[module])}
@@ -97,27 +126,70 @@ def imported_modules(module):
     return found
 
 
+def room_of(module):
+    return module.rpartition(".")[0]
+
+
+def test_every_room_has_a_floor():
+    assert FLOOR.keys() == ROOMS
+
+
+@pytest.mark.parametrize("room", FLOOR)
+def test_imports_go_down_only(room):
+    up = {
+        (module, imported)
+        for module in MODULES
+        if room_of(module) == room
+        for imported in imported_modules(module)
+        if room_of(imported) not in {room, ""} and FLOOR[room_of(imported)] <= FLOOR[room]
+    }
+    assert not up
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_what_knows_networks_knows_no_hardware(module):
+    if module.partition(".")[0] in NETWORKS:
+        tops = {imported.partition(".")[0] for imported in imported_modules(module)}
+        assert not tops & HARDWARE
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_amaranth_stays_in_its_rooms(module):
+    if "amaranth" in {name.partition(".")[0] for name in imports(MODULES[module])}:
+        room = room_of(module)
+        assert {room, room.partition(".")[0]} & WITH_AMARANTH
+
+
 def test_imports_make_no_circle():
     graph = {module: imported_modules(module) for module in MODULES}
     graphlib.TopologicalSorter(graph).prepare()  # raises CycleError
-    assert "frontend.nnef.rules" in graph["frontend.nnef.evaluate"]
-    assert "families.__init__" in graph["devices"]
-    assert "families.__init__" not in graph["families.ice40"]
+    assert "frontend.nnef.evaluation.rules" in graph["frontend.nnef.evaluation.evaluate"]
+    assert "hardware.families.__init__" in graph["hardware.devices"]
+    assert "hardware.families.__init__" not in graph["hardware.families.ice40"]
 
 
-def test_every_layer_has_a_rule():
-    layers = {module.partition(".")[0] for module in MODULES} - {"__init__"}
-    assert layers <= {*ALLOWED, *HIGH, "sim"}
+@pytest.mark.parametrize("room", sorted(ROOMS))
+def test_a_room_has_a_sign_and_few_files(room):
+    folder = MODULES[f"{room}.__init__"].parent
+    assert ast.get_docstring(ast.parse((folder / "__init__.py").read_text()))
+    files = [path for path in folder.iterdir() if path.is_file()]
+    assert len(files) <= MOST_FILES
+
+
+def test_the_root_has_few_files():
+    root = [path.name for path in (ROOT / "nnef_hw").iterdir() if path.is_file()]
+    assert sorted(root) == ["__init__.py", "errors.py", "py.typed", "testing.py"]
 
 
 @pytest.mark.parametrize(
     ("module", "absent"),
     [
         ("nnef_hw.run", ("amaranth", "lark")),
+        ("nnef_hw.host", ("amaranth", "lark", "scipy")),
         ("nnef_hw.boards", ("amaranth",)),
-        ("nnef_hw.families", ("amaranth",)),
+        ("nnef_hw.hardware.families", ("amaranth",)),
         ("nnef_hw.parts", ("amaranth",)),
-        ("nnef_hw.streaming", ("amaranth",)),
+        ("nnef_hw.streaming.search.solver", ("amaranth",)),
         ("nnef_hw.engine.architecture", ("amaranth",)),
         ("nnef_hw.quantize", ("amaranth",)),
         ("nnef_hw.frontend", ("amaranth", "onnx")),

@@ -4,7 +4,7 @@ from importlib import metadata
 from pathlib import Path
 
 import nnef_hw
-from nnef_hw.families import FAMILIES
+from nnef_hw.hardware.families import FAMILIES
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from nnef_hw.families import FAMILIES
+from nnef_hw.hardware.families import FAMILIES
 
 ROOT = Path(__file__).parents[1]
 

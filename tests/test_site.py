@@ -12,7 +12,7 @@ import pytest
 
 import nnef_hw as nh
 from nnef_hw.cli import command_parser
-from nnef_hw.files import locked
+from nnef_hw.system.files import locked
 
 ROOT = Path(__file__).parents[1]
 LOADED = {("script", "src"), ("link", "href"), ("img", "src"), ("iframe", "src")}

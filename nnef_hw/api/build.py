@@ -14,12 +14,12 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from nnef_hw.api.show import Shown, framed, printed
-from nnef_hw.quantize.warnings import QualityWarning
+from nnef_hw.quantize.judgement.warnings import QualityWarning
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.device import Device, open_device
 from nnef_hw.run.executors import build_executor
 from nnef_hw.run.simulate import compare, require_exact, simulate
-from nnef_hw.samples import Given, take_samples
+from nnef_hw.samples.samples import Given, take_samples
 
 __all__ = ["Build", "open_build"]
 

@@ -12,8 +12,8 @@ from rich.text import Text
 
 from nnef_hw.api.show import Shown, framed
 from nnef_hw.explore import Point
-from nnef_hw.quantize.warnings import QualityWarning
-from nnef_hw.report.exploration import exploration_tables, render_exploration
+from nnef_hw.quantize.judgement.warnings import QualityWarning
+from nnef_hw.report.pages.exploration import exploration_tables, render_exploration
 
 __all__ = ["Exploration"]
 

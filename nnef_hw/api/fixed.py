@@ -15,21 +15,21 @@ from rich.text import Text
 from nnef_hw.api.plan import Plan, Wishes
 from nnef_hw.api.show import Shown, framed
 from nnef_hw.architectures import AUTO, able_architectures
-from nnef_hw.build.choice import Candidates, choose_plan
-from nnef_hw.build.options import PlannedModel, check_wishes, find_target
 from nnef_hw.errors import SampleError
+from nnef_hw.flow.choice import Candidates, choose_plan
+from nnef_hw.flow.options import PlannedModel, check_wishes, find_target
 from nnef_hw.frontend import graph_hash, save
 from nnef_hw.ir import Graph
-from nnef_hw.passes.stream_time import StreamTime
-from nnef_hw.quantize.diagnosis import loss_warnings, with_remedies
-from nnef_hw.quantize.measure import measure
-from nnef_hw.quantize.warnings import QualityWarning
+from nnef_hw.passes.time.stream_time import StreamTime
+from nnef_hw.quantize.judgement.diagnosis import loss_warnings, with_remedies
+from nnef_hw.quantize.judgement.measure import measure
+from nnef_hw.quantize.judgement.warnings import QualityWarning
 from nnef_hw.reference import dequantize_outputs, quantize_inputs, run_fixed
-from nnef_hw.report import units
+from nnef_hw.report.pages.quantization_html import render_quantization
 from nnef_hw.report.quantization import describe_quantization, weight_bytes, weight_widths
-from nnef_hw.report.quantization_html import render_quantization
-from nnef_hw.report.tables import rows_table
-from nnef_hw.samples import Given, Samples, take_samples
+from nnef_hw.report.wording import units
+from nnef_hw.report.wording.tables import rows_table
+from nnef_hw.samples.samples import Given, Samples, take_samples
 
 __all__ = ["Comparison", "FixedModel"]
 

@@ -20,23 +20,23 @@ from nnef_hw.api.sources import as_file
 from nnef_hw.api.survey import Check, Survey
 from nnef_hw.architectures import ARCHITECTURES, AUTO
 from nnef_hw.boards import BOARDS, Board, find_board, find_boards
-from nnef_hw.build.fixed import buildable, device_budget, doubts, judge_model
-from nnef_hw.build.options import check_wishes
-from nnef_hw.build.survey import outlooks
 from nnef_hw.errors import UsageError
 from nnef_hw.explore import STAGES, Point, Sweep, explore
+from nnef_hw.flow.fixed import buildable, device_budget, doubts, judge_model
+from nnef_hw.flow.options import check_wishes
+from nnef_hw.flow.survey import outlooks
 from nnef_hw.frontend import load as load_file
 from nnef_hw.frontend import save
 from nnef_hw.frontend.named_states import NamedStates
 from nnef_hw.ir import Graph, Stage
 from nnef_hw.quantize import Budget, Scheme
-from nnef_hw.quantize.warnings import announce
+from nnef_hw.quantize.judgement.warnings import announce
 from nnef_hw.reference import run_float
-from nnef_hw.report.exploration import write_exploration
 from nnef_hw.report.models import check_model, inspect_model, inspection
+from nnef_hw.report.pages.exploration import write_exploration
 from nnef_hw.report.progress import progress_bar
-from nnef_hw.samples import Given, take_samples
-from nnef_hw.workers import Pool, Processes
+from nnef_hw.samples.samples import Given, take_samples
+from nnef_hw.system.workers import Pool, Processes
 
 __all__ = ["Model", "load"]
 
@@ -140,9 +140,10 @@ class Model(Shown):
         Parameters
         ----------
         samples
-            Representative inputs, perhaps with labels; see :func:`~nnef_hw.samples.take_samples`.
-            A fifth of them, 200 at most, calibrates, or about 50 of fewer than 250; the others
-            score. Fewer than 50 do both. A model that its author quantized needs none.
+            Representative inputs, perhaps with labels; see
+            :func:`~nnef_hw.samples.samples.take_samples`. A fifth of them, 200 at most, calibrates,
+            or about 50 of fewer than 250; the others score. Fewer than 50 do both. A model that its
+            author quantized needs none.
         scheme
             Widths, and how ranges are found; see :class:`~nnef_hw.quantize.Scheme`.
         accuracy_drop

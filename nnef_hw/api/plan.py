@@ -12,21 +12,21 @@ from rich.console import RenderableType
 
 from nnef_hw.api.build import Build
 from nnef_hw.api.show import Shown, framed, printed
-from nnef_hw.architecture import Timeline
+from nnef_hw.architecture.architecture import Timeline
 from nnef_hw.architectures import find_architecture
-from nnef_hw.build.options import BuildOptions, PlannedModel
-from nnef_hw.build.pipeline import build
-from nnef_hw.build.summary import make_report
 from nnef_hw.codegen.board import DEFAULT_BAUD
-from nnef_hw.devices import Target
-from nnef_hw.report.html import render_html
+from nnef_hw.flow.options import BuildOptions, PlannedModel
+from nnef_hw.flow.pipeline import build
+from nnef_hw.flow.summary import make_report
+from nnef_hw.hardware.devices import Target
+from nnef_hw.report.pages.html import render_html
 from nnef_hw.report.progress import stages
 
 __all__ = ["Plan", "Wishes"]
 
 
 class Wishes(TypedDict):
-    """What a plan was asked for, see :class:`~nnef_hw.build.options.BuildOptions`."""
+    """What a plan was asked for, see :class:`~nnef_hw.flow.options.BuildOptions`."""
 
     board: str
     device: str | None

@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from nnef_hw.api.show import Shown
-from nnef_hw.build.survey import Outlook
+from nnef_hw.flow.survey import Outlook
 from nnef_hw.report.survey import survey_tables
 
 __all__ = ["Check", "Survey"]

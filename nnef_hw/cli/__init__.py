@@ -22,7 +22,7 @@ from nnef_hw.cli.crash import DefectError, crash_message, threads_crash
 from nnef_hw.cli.parser import Parser
 from nnef_hw.cli.signals import Interrupted, leave, signals_raise
 from nnef_hw.errors import ErrorGroup, NnefHwError, ToolError
-from nnef_hw.files import STORAGE, output_error
+from nnef_hw.system.files import STORAGE, output_error
 
 __all__ = ["command_parser", "main"]
 

@@ -62,7 +62,7 @@ def _boards(options: argparse.Namespace) -> int:
 def _new(options: argparse.Namespace) -> int:
     if options.train_for is not None:
         return _new_training(options)
-    from nnef_hw.build.board_file import write_board
+    from nnef_hw.flow.board_file import write_board
 
     like = write_board(options.file, options.like)
     if options.json:
@@ -75,7 +75,7 @@ def _new(options: argparse.Namespace) -> int:
 
 
 def _new_training(options: argparse.Namespace) -> int:
-    from nnef_hw.build.training_file import write_training
+    from nnef_hw.flow.training_file import write_training
 
     board = write_training(options.file, options.train_for)
     if options.json:
@@ -100,8 +100,8 @@ def _completion(options: argparse.Namespace) -> int:
 def _doctor(options: argparse.Namespace) -> int:
     from dataclasses import asdict
 
-    from nnef_hw.doctor import doctor, is_well
     from nnef_hw.report.progress import stages
+    from nnef_hw.system.doctor import doctor, is_well
 
     with stages() as show:
         rows = doctor(show)

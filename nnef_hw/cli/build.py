@@ -114,8 +114,8 @@ def _frames(text: str) -> int | Literal["all"]:
 
 
 def _build(options: argparse.Namespace) -> int:
-    from nnef_hw.build.options import BuildOptions
-    from nnef_hw.build.pipeline import UP_TO_DATE, build
+    from nnef_hw.flow.options import BuildOptions
+    from nnef_hw.flow.pipeline import UP_TO_DATE, build
     from nnef_hw.report import print_report
     from nnef_hw.report.progress import stages
 

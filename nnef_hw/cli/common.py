@@ -252,7 +252,7 @@ def reading(options: argparse.Namespace) -> dict[str, Any]:
 
 def streaming(options: argparse.Namespace) -> Any:
     """Return how a network of windows runs step by step, :class:`StreamTime`; None if as it is."""
-    from nnef_hw.passes.stream_time import StreamTime
+    from nnef_hw.passes.time.stream_time import StreamTime
 
     if options.stream is None:
         if options.continue_borders:
@@ -295,7 +295,7 @@ def error_json(error: NnefHwError) -> dict[str, Any]:
 
 def print_result(options: argparse.Namespace, result: dict[str, Any]) -> None:
     """Print a result as tables, or as JSON if that is asked for."""
-    from nnef_hw.report.tables import result_tables
+    from nnef_hw.report.wording.tables import result_tables
 
     if options.json:
         print_json(result)
@@ -306,7 +306,7 @@ def print_result(options: argparse.Namespace, result: dict[str, Any]) -> None:
 
 def print_rows(options: argparse.Namespace, title: str, rows: list[dict[str, Any]]) -> None:
     """Print rows as one table, or as a JSON object with the list ``title``."""
-    from nnef_hw.report.tables import rows_table
+    from nnef_hw.report.wording.tables import rows_table
 
     if options.json:
         print_json({title: rows})

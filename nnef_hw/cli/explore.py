@@ -14,7 +14,7 @@ from nnef_hw.errors import UsageError
 
 if TYPE_CHECKING:
     from nnef_hw.explore import Point
-    from nnef_hw.workers import Pool
+    from nnef_hw.system.workers import Pool
 
 __all__ = ["add_commands"]
 
@@ -88,13 +88,13 @@ def _rates(text: str) -> list[float]:
 
 def _explore(options: argparse.Namespace) -> int:
     from nnef_hw.boards import find_boards
-    from nnef_hw.build.fixed import doubts
     from nnef_hw.explore import Sweep, explore
+    from nnef_hw.flow.fixed import doubts
     from nnef_hw.frontend import load
-    from nnef_hw.quantize.warnings import announce
-    from nnef_hw.report.exploration import exploration_tables, write_exploration
+    from nnef_hw.quantize.judgement.warnings import announce
+    from nnef_hw.report.pages.exploration import exploration_tables, write_exploration
     from nnef_hw.report.progress import stages
-    from nnef_hw.samples import load_samples
+    from nnef_hw.samples.samples import load_samples
 
     wanted, stream = scheme(options), common.streaming(options)
     boards = find_boards(options.boards)
@@ -149,7 +149,7 @@ def _pool(options: argparse.Namespace) -> AbstractContextManager[Pool]:
     UsageError
         If dask.distributed is not installed, or nothing answers there.
     """
-    from nnef_hw.workers import Processes
+    from nnef_hw.system.workers import Processes
 
     if options.dask is None:
         return Processes(options.jobs)

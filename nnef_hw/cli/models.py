@@ -46,7 +46,7 @@ def add_commands(commands: Commands) -> None:
 
 def _check(options: argparse.Namespace) -> int:
     from nnef_hw.boards import find_boards
-    from nnef_hw.build.survey import outlooks
+    from nnef_hw.flow.survey import outlooks
     from nnef_hw.ir import Graph
     from nnef_hw.report.models import check_file, check_refusals, check_verdict
     from nnef_hw.report.progress import stages
@@ -102,7 +102,7 @@ def _inspect(options: argparse.Namespace) -> int:
 
 def _convert(options: argparse.Namespace) -> int:
     from nnef_hw.frontend import load, save
-    from nnef_hw.frontend.nnef.expand import expand_compounds
+    from nnef_hw.frontend.nnef.writing.expand import expand_compounds
     from nnef_hw.ir import Stage
     from nnef_hw.passes import UnrollScan, simplify
 

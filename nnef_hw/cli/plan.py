@@ -44,14 +44,14 @@ def add_commands(commands: Commands) -> None:
 
 def _plan(options: argparse.Namespace) -> int:
     from nnef_hw.boards import find_boards
-    from nnef_hw.build.fixed import doubts
-    from nnef_hw.build.options import check_wishes
-    from nnef_hw.build.survey import outlooks
+    from nnef_hw.flow.fixed import doubts
+    from nnef_hw.flow.options import check_wishes
+    from nnef_hw.flow.survey import outlooks
     from nnef_hw.frontend import load
-    from nnef_hw.quantize.warnings import announce
+    from nnef_hw.quantize.judgement.warnings import announce
     from nnef_hw.report.progress import stages
     from nnef_hw.report.survey import survey_tables
-    from nnef_hw.samples import load_samples
+    from nnef_hw.samples.samples import load_samples
 
     check_wishes(options.arch, {"--freq": options.freq, "--target-fps": options.target_fps})
     if accuracy_drop(options) is not None:

@@ -12,7 +12,7 @@ from nnef_hw.errors import UsageError
 
 if TYPE_CHECKING:
     from nnef_hw.ir import Graph
-    from nnef_hw.samples import Samples
+    from nnef_hw.samples.samples import Samples
 
 __all__ = ["accuracy_drop", "add_commands", "add_scheme", "scheme"]
 
@@ -150,15 +150,15 @@ def accuracy_drop(options: argparse.Namespace) -> float | None:
 
 
 def _quantize(options: argparse.Namespace) -> int:
-    from nnef_hw.build.fixed import buildable, device_budget, judge_model, windows
+    from nnef_hw.boards import find_board
+    from nnef_hw.flow.fixed import buildable, device_budget, judge_model, windows
     from nnef_hw.frontend import graph_hash, load, save
     from nnef_hw.quantize import Budget
-    from nnef_hw.quantize.warnings import announce
+    from nnef_hw.quantize.judgement.warnings import announce
+    from nnef_hw.report.pages.quantization_html import write_quantization_html
     from nnef_hw.report.progress import progress_bar
     from nnef_hw.report.quantization import describe_quantization
-    from nnef_hw.report.quantization_html import write_quantization_html
-    from nnef_hw.samples import load_samples
-    from nnef_hw.streaming import find_board
+    from nnef_hw.samples.samples import load_samples
 
     wanted, drop, budget = scheme(options), accuracy_drop(options), None
     if options.board is not None and drop is None:
@@ -224,7 +224,7 @@ def _print_summary(fixed: Graph, samples: Samples | None, output: str, *, search
 
 
 def _print_accuracy(described: dict[str, Any], report: Path) -> None:
-    from nnef_hw.report import units
+    from nnef_hw.report.wording import units
 
     accuracy = described["accuracy"]
     if accuracy is not None:

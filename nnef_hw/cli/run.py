@@ -19,7 +19,7 @@ from nnef_hw.cli.common import (
     streaming,
 )
 from nnef_hw.errors import UsageError
-from nnef_hw.files import atomic_file
+from nnef_hw.system.files import atomic_file
 
 __all__ = ["add_commands"]
 
@@ -80,11 +80,11 @@ def add_commands(commands: Commands) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from nnef_hw.quantize.warnings import announce
+    from nnef_hw.quantize.judgement.warnings import announce
     from nnef_hw.run.artifacts import BuildFolder
     from nnef_hw.run.executors import is_build, make_executor
     from nnef_hw.run.simulate import losses_of_build
-    from nnef_hw.samples import load_samples
+    from nnef_hw.samples.samples import load_samples
 
     if not options.output.parent.is_dir():
         raise UsageError(f"there is no folder for the output {str(options.output)!r}")
@@ -130,7 +130,7 @@ def _sim(options: argparse.Namespace) -> int:
 
 
 def _compare(options: argparse.Namespace) -> int:
-    from nnef_hw.quantize.warnings import QualityWarning, announce
+    from nnef_hw.quantize.judgement.warnings import QualityWarning, announce
     from nnef_hw.run.artifacts import BuildFolder
     from nnef_hw.run.simulate import compare, require_equal
 

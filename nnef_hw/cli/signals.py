@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from nnef_hw.process_group import THREADS
+from nnef_hw.system.process_group import THREADS
 
 __all__ = ["Interrupted", "leave", "signals_raise"]
 

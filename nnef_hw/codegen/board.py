@@ -6,19 +6,19 @@ import contextlib
 from dataclasses import dataclass
 from typing import Any
 
-from nnef_hw.architecture import Plan, queued_ports
+from nnef_hw.architecture.architecture import Plan, queued_ports
 from nnef_hw.architectures import find_architecture
 from nnef_hw.boards import Board
-from nnef_hw.boards.core import DEFAULT_BAUD
-from nnef_hw.boards.memory_pins import memory_pins, package_ports
-from nnef_hw.boards.top import board_constraints, board_top
-from nnef_hw.boards.uart import uart_divider
+from nnef_hw.boards.hardware.core import DEFAULT_BAUD
+from nnef_hw.boards.hardware.memory_pins import memory_pins, package_ports
+from nnef_hw.boards.hardware.top import board_constraints, board_top
+from nnef_hw.boards.hardware.uart import uart_divider
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.errors import TargetError
+from nnef_hw.host.manifest import manifest_hash
 from nnef_hw.ir import Graph
-from nnef_hw.manifest import manifest_hash
-from nnef_hw.parts.stream import make_fifo
-from nnef_hw.rtl.pads import pad_ports, padded_top, pads_verilog
+from nnef_hw.parts.streams.stream import make_fifo
+from nnef_hw.rtl.readers.pads import pad_ports, padded_top, pads_verilog
 
 __all__ = ["DEFAULT_BAUD", "BoardDesign", "check_clock", "design_board", "fastest_clock"]
 

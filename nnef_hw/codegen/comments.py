@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nnef_hw.architecture import Plan, Port
+from nnef_hw.architecture.architecture import Plan, Port
 from nnef_hw.ir import Graph, Tensor
 
 __all__ = ["module_comments", "port_lines", "printable"]

@@ -6,11 +6,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from nnef_hw.architecture import Plan, Port
+from nnef_hw.architecture.architecture import Plan, Port
 from nnef_hw.codegen.comments import port_lines, printable
 from nnef_hw.codegen.ip import axi_name, axi_width, code_bits
 from nnef_hw.codegen.lint import WAIVERS
-from nnef_hw.devices import find_device
+from nnef_hw.hardware.devices import find_device
 from nnef_hw.ir import Graph
 
 __all__ = ["axi_testbench", "fusesoc_core", "ip_readme"]

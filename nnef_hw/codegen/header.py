@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from nnef_hw.arithmetic.numerics import FeatureScales
 from nnef_hw.codegen.comments import printable
-from nnef_hw.manifest import Manifest, TensorStream
-from nnef_hw.numerics import FeatureScales
+from nnef_hw.host.manifest import Manifest, TensorStream
 
 __all__ = ["HEADER", "model_header"]
 

@@ -15,10 +15,10 @@ from amaranth.hdl._ir import PortDirection
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In
 
-from nnef_hw.codegen.folding import fold_constants
-from nnef_hw.codegen.rtlil import Module, parse_rtlil, references
-from nnef_hw.files import digest
-from nnef_hw.rtl.primitives import PREFIX
+from nnef_hw.rtl.base.primitives import PREFIX
+from nnef_hw.system.files import digest
+from nnef_hw.verilog.folding import fold_constants
+from nnef_hw.verilog.rtlil import Module, parse_rtlil, references
 
 __all__ = ["CLOCKING", "Converted", "Converter", "module_names"]
 
@@ -59,9 +59,9 @@ class Converter:
     """Converts components; what is the same becomes one module.
 
     It is also what a component gets as its platform: "elaborated for Verilog". Components that hold
-    device primitives then instantiate the modules of ``rtl/primitives.v``; without a platform, in
-    Amaranth's own simulator, they elaborate to plain logic. ``prefix`` is what the names of these
-    modules begin with.
+    device primitives then instantiate the modules of ``rtl/base/primitives.v``; without a platform,
+    in Amaranth's own simulator, they elaborate to plain logic. ``prefix`` is what the names of
+    these modules begin with.
     """
 
     prefix: str = PREFIX

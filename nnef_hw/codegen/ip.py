@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from nnef_hw.architecture import Plan, Port
+from nnef_hw.architecture.architecture import Plan, Port
 from nnef_hw.codegen.comments import port_lines, printable
 from nnef_hw.ir import Graph
 

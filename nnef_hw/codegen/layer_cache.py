@@ -12,11 +12,11 @@ from importlib.metadata import version
 from pathlib import Path
 
 from nnef_hw.codegen.hierarchy import Converted, Converter
-from nnef_hw.files import digest, publish_directory, writing
-from nnef_hw.process_group import run_parallel
-from nnef_hw.sources import package_digest
-from nnef_hw.streaming.layer_module import LayerModule
-from nnef_hw.tools import Tool, cache_directory, run_tool
+from nnef_hw.streaming.hardware.layer_module import LayerModule
+from nnef_hw.system.files import digest, publish_directory, writing
+from nnef_hw.system.process_group import run_parallel
+from nnef_hw.system.sources import package_digest
+from nnef_hw.system.tools import Tool, cache_directory, run_tool
 
 __all__ = ["CachingConverter", "convert_layers"]
 

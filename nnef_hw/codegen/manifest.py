@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from nnef_hw.architecture import Plan, Port
+from nnef_hw.architecture.architecture import Plan, Port
 from nnef_hw.frontend import graph_hash
+from nnef_hw.host.manifest import FORMAT_VERSION, IMAGE, MODULE, answer_hash, probe_codes
 from nnef_hw.ir import Graph
 from nnef_hw.ir.batch import sample_extents
-from nnef_hw.manifest import FORMAT_VERSION, IMAGE, MODULE, answer_hash, probe_codes
 from nnef_hw.reference import run_fixed
 
 __all__ = ["link_entry", "make_manifest"]

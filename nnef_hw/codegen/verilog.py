@@ -8,9 +8,9 @@ from typing import Any
 
 from nnef_hw.codegen.hierarchy import CLOCKING, Converted, module_names
 from nnef_hw.codegen.layer_cache import CachingConverter
-from nnef_hw.codegen.module_text import module_text
-from nnef_hw.codegen.names import identifier
-from nnef_hw.rtl.primitives import PREFIX, primitives_verilog
+from nnef_hw.rtl.base.primitives import PREFIX, primitives_verilog
+from nnef_hw.verilog.module_text import module_text
+from nnef_hw.verilog.names import identifier
 
 __all__ = ["to_verilog"]
 

@@ -6,20 +6,20 @@ from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from nnef_hw.architecture import Architecture, Kept, Timeline, Work
-from nnef_hw.devices import Resources, Target, find_device
-from nnef_hw.engine.design import Design
-from nnef_hw.engine.layer import Shape
-from nnef_hw.engine.listing import list_program
-from nnef_hw.engine.network import lower
-from nnef_hw.engine.plan import KEPT, SIMULATED, EnginePlan
+from nnef_hw.architecture.architecture import Architecture, Kept, Timeline, Work
+from nnef_hw.engine.layers.layer import Shape
+from nnef_hw.engine.layers.network import lower
+from nnef_hw.engine.layers.support import check_engine
+from nnef_hw.engine.memory.store import find_store, stores
+from nnef_hw.engine.planning.plan import KEPT, SIMULATED, EnginePlan
+from nnef_hw.engine.planning.solver import check_memory, schedule_engine
+from nnef_hw.engine.program.design import Design
+from nnef_hw.engine.program.listing import list_program
 from nnef_hw.engine.report import make_timeline, report_plan
 from nnef_hw.engine.retrained import fit_shifts, kept, retrained
-from nnef_hw.engine.solver import check_memory, schedule_engine
-from nnef_hw.engine.store import find_store, stores
-from nnef_hw.engine.support import check_engine
-from nnef_hw.engine.timing import simulate_frames
+from nnef_hw.engine.timing.timing import simulate_frames
 from nnef_hw.errors import NnefHwError, UsageError
+from nnef_hw.hardware.devices import Resources, Target, find_device
 from nnef_hw.ir import Graph
 
 __all__ = ["SharedArray"]
@@ -121,7 +121,7 @@ class SharedArray(Architecture[EnginePlan]):
         del graph
         assert not counted, "no engine is planned with counters of its layers"
         # Planning alone needs no Amaranth, which takes half a second to import.
-        from nnef_hw.engine.accelerator import EngineAccelerator
+        from nnef_hw.engine.hardware.accelerator import EngineAccelerator
 
         return EngineAccelerator(plan, restartable=restartable)
 

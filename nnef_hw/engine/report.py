@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from nnef_hw.architecture import Activity, Timeline
+from nnef_hw.architecture.architecture import Activity, Timeline
 from nnef_hw.boards import BOARDS
-from nnef_hw.devices import Target
-from nnef_hw.engine.plan import EnginePlan, LayerStation, TailStation
-from nnef_hw.engine.resources import array_resources
-from nnef_hw.engine.solver import schedule_engine
-from nnef_hw.engine.timing import Span
+from nnef_hw.engine.planning.plan import EnginePlan, LayerStation, TailStation
+from nnef_hw.engine.planning.resources import array_resources
+from nnef_hw.engine.planning.solver import schedule_engine
+from nnef_hw.engine.timing.timing import Span
 from nnef_hw.errors import TargetError
+from nnef_hw.hardware.devices import Target
 from nnef_hw.ir import Graph, stream_image
-from nnef_hw.parts.engine_program import Kind
-from nnef_hw.parts.reader import Reader
+from nnef_hw.parts.engine.program import Kind
+from nnef_hw.parts.readers.reader import Reader
 
 __all__ = ["make_timeline", "report_plan"]
 

@@ -6,15 +6,15 @@ import math
 from collections.abc import Iterator
 from dataclasses import fields, replace
 
-from nnef_hw.architecture import Kept, Port
-from nnef_hw.engine.design import Design
-from nnef_hw.engine.layer import Layer
-from nnef_hw.engine.network import lower
+from nnef_hw.architecture.architecture import Kept, Port
+from nnef_hw.arithmetic.numerics import AddRequant, Requant, signed_bits
+from nnef_hw.engine.layers.layer import Layer
+from nnef_hw.engine.layers.network import lower
+from nnef_hw.engine.program.design import Design
 from nnef_hw.errors import NnefHwError, UsageError
 from nnef_hw.ir import Graph, Node
-from nnef_hw.numerics import AddRequant, Requant, signed_bits
-from nnef_hw.parts.engine import Engine
-from nnef_hw.parts.engine_program import QUANTITIES, SIGNED_FIELDS
+from nnef_hw.parts.engine.engine import Engine
+from nnef_hw.parts.engine.program import QUANTITIES, SIGNED_FIELDS
 
 __all__ = ["differences", "fit_shifts", "kept", "retrained"]
 

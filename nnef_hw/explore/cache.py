@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nnef_hw.build.cache import cached_step, finished_step
 from nnef_hw.errors import NnefHwError, ToolError, raise_all
-from nnef_hw.files import digest
-from nnef_hw.sources import package_digest
-from nnef_hw.workers import Pool, as_done
+from nnef_hw.flow.cache import cached_step, finished_step
+from nnef_hw.system.files import digest
+from nnef_hw.system.sources import package_digest
+from nnef_hw.system.workers import Pool, as_done
 
 __all__ = ["Job", "JobCache", "Outcome", "run_job"]
 

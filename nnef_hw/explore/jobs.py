@@ -13,22 +13,22 @@ from typing import Any
 
 from nnef_hw.architectures import able_architectures
 from nnef_hw.boards import Board
-from nnef_hw.build.choice import Candidates, choose_plan
-from nnef_hw.build.emit import board_of
-from nnef_hw.build.fixed import quantize_model
-from nnef_hw.build.mapping import map_design
-from nnef_hw.build.placement import Placer, clocks_of, slowest_clock, used_by
 from nnef_hw.errors import NnefHwError, TargetError, ToolError
 from nnef_hw.explore.cache import Outcome
 from nnef_hw.explore.points import Quality
+from nnef_hw.flow.choice import Candidates, choose_plan
+from nnef_hw.flow.emit import board_of
+from nnef_hw.flow.fixed import quantize_model
 from nnef_hw.frontend import graph_hash
 from nnef_hw.ir import Graph
-from nnef_hw.passes.stream_time import StreamTime
+from nnef_hw.passes.time.stream_time import StreamTime
+from nnef_hw.place.mapping import map_design
+from nnef_hw.place.placement import Placer, clocks_of, slowest_clock, used_by
 from nnef_hw.quantize import Scheme
 from nnef_hw.reference import dequantize_outputs, quantize_inputs, run_fixed
 from nnef_hw.report.quantization import describe_quantization
-from nnef_hw.samples import Samples
-from nnef_hw.scoring import labelled, score
+from nnef_hw.samples.samples import Samples
+from nnef_hw.samples.scoring import labelled, score
 
 __all__ = ["map_board", "place_board", "plan_board", "quantize_graph", "score_fixed"]
 

@@ -14,23 +14,23 @@ from typing import Any
 
 from nnef_hw.architectures import AUTO
 from nnef_hw.boards import Board
-from nnef_hw.build.cache import is_build, remove_leftovers
-from nnef_hw.build.fixed import DEFAULT_SCHEME
-from nnef_hw.build.options import check_wishes
-from nnef_hw.build.synthesis import tool_identities
 from nnef_hw.codegen.board import check_clock
 from nnef_hw.errors import SampleError, UsageError
 from nnef_hw.explore import jobs
 from nnef_hw.explore.cache import Job, JobCache, Outcome
 from nnef_hw.explore.front import front, near_front
 from nnef_hw.explore.points import Placed, Point
-from nnef_hw.files import digest, locked, remove, write_atomic, writing
+from nnef_hw.flow.cache import is_build, remove_leftovers
+from nnef_hw.flow.fixed import DEFAULT_SCHEME
+from nnef_hw.flow.options import check_wishes
 from nnef_hw.frontend import graph_hash
 from nnef_hw.ir import Graph, Stage
-from nnef_hw.passes.stream_time import StreamTime
+from nnef_hw.passes.time.stream_time import StreamTime
+from nnef_hw.place.synthesis import tool_identities
 from nnef_hw.quantize import Scheme
-from nnef_hw.samples import Samples, samples_digest
-from nnef_hw.workers import Pool
+from nnef_hw.samples.samples import Samples, samples_digest
+from nnef_hw.system.files import digest, locked, remove, write_atomic, writing
+from nnef_hw.system.workers import Pool
 
 __all__ = ["STAGES", "Sweep", "explore"]
 

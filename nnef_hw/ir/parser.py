@@ -29,13 +29,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.numerics import AddRequant, FeatureScales, QType, Requant
+from nnef_hw.arithmetic.tflite.numerics import TfliteAddRequant, TfliteAverage, TfliteRequant
 from nnef_hw.errors import Location, ModelError
+from nnef_hw.hardware.geometry.stream_rows import StreamRows
 from nnef_hw.ir.graph import Graph, Node, Quantization, Stage, State, Tensor
 from nnef_hw.ir.printer import DEFAULT_DTYPES, KEYWORDS
 from nnef_hw.ir.tokens import Tokens
-from nnef_hw.numerics import AddRequant, FeatureScales, QType, Requant
-from nnef_hw.stream_rows import StreamRows
-from nnef_hw.tflite_numerics import TfliteAddRequant, TfliteAverage, TfliteRequant
 
 __all__ = ["parse_graph"]
 

@@ -11,23 +11,23 @@ Stages and the attributes they add:
   each element. A ``slice`` is along one axis, with ``0 <= begin < end``; a ``pad`` is one of rows
   and columns with one value; a ``transpose`` is one of an image.
 * ``fixed``: every activation has a QType; constants are integer codes. ``conv``, ``linear``,
-  ``avg_pool``, ``box`` and ``mul`` carry ``requant`` (:class:`~nnef_hw.numerics.Requant`), ``add``
-  and ``sub`` an :class:`~nnef_hw.numerics.AddRequant` under that name, or their counterparts of
-  :mod:`nnef_hw.tflite_numerics`; table operators carry ``table``
-  (int64 array, :mod:`nnef_hw.tables`), ``softmax`` too (indexed by ``max - code``).
-  Operands and result of ``max``, ``min`` and ``concat`` have one QType.
-  A state, in whose ``initial`` are codes, and its next value have one QType.
-  A filter keeps shape [outC, inC, ...], a bias has shape [1, outC] in int32 codes at
-  ``scale_in * scale_w[c]`` without any zero point folded in.
+  ``avg_pool``, ``box`` and ``mul`` carry ``requant``
+  (:class:`~nnef_hw.arithmetic.numerics.Requant`), ``add`` and ``sub`` an
+  :class:`~nnef_hw.arithmetic.numerics.AddRequant` under that name, or their counterparts of
+  :mod:`nnef_hw.arithmetic.tflite.numerics`; table operators carry ``table`` (int64 array,
+  :mod:`nnef_hw.arithmetic.tables`), ``softmax`` too (indexed by ``max - code``). Operands and
+  result of ``max``, ``min`` and ``concat`` have one QType. A state, in whose ``initial`` are codes,
+  and its next value have one QType. A filter keeps shape [outC, inC, ...], a bias has shape [1,
+  outC] in int32 codes at ``scale_in * scale_w[c]`` without any zero point folded in.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from nnef_hw.arithmetic.tables import TABLE_BITS, table_size
 from nnef_hw.ir.graph import Graph, Node, Stage
 from nnef_hw.ir.operators import Attributes, CanonicalOperator, Trait
-from nnef_hw.tables import TABLE_BITS, table_size
 
 __all__ = ["verify"]
 

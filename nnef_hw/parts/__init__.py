@@ -2,48 +2,49 @@
 
 A part holds a component's parameters, and says what follows from them: its widths, cycles,
 memories and multipliers, what it is made of. The component takes its part and reads all of that
-there. The file of a component ``rtl/NAME.py`` is ``parts/NAME.py``.
+there. A component in ``rtl/ROOM/NAME.py`` has its part in
+``parts/ROOM/NAME.py``.
 """
 
-from nnef_hw.parts.argmax import Argmax
-from nnef_hw.parts.array import SystolicArray
-from nnef_hw.parts.banked import BankedLineBuffer
-from nnef_hw.parts.concat import Concat, Split
-from nnef_hw.parts.constant import Constant
-from nnef_hw.parts.corrected_table import CorrectedTable
-from nnef_hw.parts.delay import Delay
-from nnef_hw.parts.depthtospace import DepthToSpace
-from nnef_hw.parts.depthwise import DepthwiseArray
-from nnef_hw.parts.eltwise import EltwiseExtremum, EltwiseProduct, EltwiseSum
-from nnef_hw.parts.fast_array import FastArray, fast_offsets
-from nnef_hw.parts.fifo import BlockFifo
-from nnef_hw.parts.flash_reader import FlashReader
-from nnef_hw.parts.flash_words import FlashWords
-from nnef_hw.parts.interpolate import Interpolate
-from nnef_hw.parts.interpolated_table import InterpolatedTable
-from nnef_hw.parts.lanes import Lanes
-from nnef_hw.parts.linebuffer import LineBuffer
-from nnef_hw.parts.matrix import MatrixProduct
-from nnef_hw.parts.pad import Pad
-from nnef_hw.parts.parallel import ParallelLineBuffer
-from nnef_hw.parts.part import Part, Pipe, WindowPart
-from nnef_hw.parts.pipeline import Pipeline
-from nnef_hw.parts.pipelined_softmax import PipelinedSoftmax
-from nnef_hw.parts.pool import MaxPool, SumPool
-from nnef_hw.parts.quotient import Quotient
-from nnef_hw.parts.requantizer import AverageRequantizer, Requantizer, TfliteRequantizer
-from nnef_hw.parts.runningpool import RunningMax, RunningSum
-from nnef_hw.parts.sdram_reader import SdramReader, SdramWords
-from nnef_hw.parts.softmax import Softmax
-from nnef_hw.parts.split_reader import SplitReader
-from nnef_hw.parts.state import State
-from nnef_hw.parts.stream import CutFifo, Fifo, Skid, SumHop, SumQueue
-from nnef_hw.parts.table import Table
-from nnef_hw.parts.tablesum import TableSum
-from nnef_hw.parts.tflite_softmax import TfliteSoftmax
-from nnef_hw.parts.transpose import Transpose
-from nnef_hw.parts.upsample import Upsample
-from nnef_hw.parts.width import Pack
+from nnef_hw.parts.arrays.array import SystolicArray
+from nnef_hw.parts.arrays.depthwise import DepthwiseArray
+from nnef_hw.parts.arrays.fast_array import FastArray, fast_offsets
+from nnef_hw.parts.arrays.matrix import MatrixProduct
+from nnef_hw.parts.arrays.requantizer import AverageRequantizer, Requantizer, TfliteRequantizer
+from nnef_hw.parts.base.part import Part, Pipe, WindowPart
+from nnef_hw.parts.functions.argmax import Argmax
+from nnef_hw.parts.functions.corrected_table import CorrectedTable
+from nnef_hw.parts.functions.eltwise import EltwiseExtremum, EltwiseProduct, EltwiseSum
+from nnef_hw.parts.functions.interpolated_table import InterpolatedTable
+from nnef_hw.parts.functions.pipelined_softmax import PipelinedSoftmax
+from nnef_hw.parts.functions.quotient import Quotient
+from nnef_hw.parts.functions.softmax import Softmax
+from nnef_hw.parts.functions.table import Table
+from nnef_hw.parts.functions.tablesum import TableSum
+from nnef_hw.parts.functions.tflite_softmax import TfliteSoftmax
+from nnef_hw.parts.images.depthtospace import DepthToSpace
+from nnef_hw.parts.images.interpolate import Interpolate
+from nnef_hw.parts.images.pad import Pad
+from nnef_hw.parts.images.pool import MaxPool, SumPool
+from nnef_hw.parts.images.runningpool import RunningMax, RunningSum
+from nnef_hw.parts.images.transpose import Transpose
+from nnef_hw.parts.images.upsample import Upsample
+from nnef_hw.parts.readers.flash_reader import FlashReader
+from nnef_hw.parts.readers.flash_words import FlashWords
+from nnef_hw.parts.readers.sdram_reader import SdramReader, SdramWords
+from nnef_hw.parts.readers.split_reader import SplitReader
+from nnef_hw.parts.streams.concat import Concat, Split
+from nnef_hw.parts.streams.constant import Constant
+from nnef_hw.parts.streams.delay import Delay
+from nnef_hw.parts.streams.fifo import BlockFifo
+from nnef_hw.parts.streams.lanes import Lanes
+from nnef_hw.parts.streams.pipeline import Pipeline
+from nnef_hw.parts.streams.state import State
+from nnef_hw.parts.streams.stream import CutFifo, Fifo, Skid, SumHop, SumQueue
+from nnef_hw.parts.streams.width import Pack
+from nnef_hw.parts.windows.banked import BankedLineBuffer
+from nnef_hw.parts.windows.linebuffer import LineBuffer
+from nnef_hw.parts.windows.parallel import ParallelLineBuffer
 
 __all__ = [
     "Argmax",

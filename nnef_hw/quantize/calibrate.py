@@ -9,20 +9,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.numerics import QType
 from nnef_hw.errors import SampleError
 from nnef_hw.ir import Graph, Node, State, Trait, open_states
-from nnef_hw.numerics import QType
-from nnef_hw.quantize.equalize import equalize
-from nnef_hw.quantize.feature_scales import scale_features
+from nnef_hw.quantize.calibration.equalize import equalize
+from nnef_hw.quantize.calibration.feature_scales import scale_features
+from nnef_hw.quantize.calibration.observe import Observation, Progress, observe
+from nnef_hw.quantize.calibration.scheme import Scheme
+from nnef_hw.quantize.calibration.simulate import Simulation
 from nnef_hw.quantize.formats import Formats, needs_format
 from nnef_hw.quantize.importer import build_fixed
 from nnef_hw.quantize.layer import LayerQuantizer
 from nnef_hw.quantize.loops import step_samples
-from nnef_hw.quantize.observe import Observation, Progress, observe
 from nnef_hw.quantize.params import FixedParams, LayerParams
-from nnef_hw.quantize.scheme import Scheme
 from nnef_hw.quantize.scheme_file import check_layers
-from nnef_hw.quantize.simulate import Simulation
 
 __all__ = ["choose_params", "choose_widths", "quantize"]
 

@@ -10,13 +10,17 @@ from typing import ClassVar
 
 import numpy as np
 
+from nnef_hw.arithmetic.numerics import QType
+from nnef_hw.arithmetic.tables import TABLE_BITS
 from nnef_hw.errors import SampleError, UnsupportedError
 from nnef_hw.ir import Graph, Node, State, Trait
 from nnef_hw.ir.activation import activation_limits
 from nnef_hw.ir.operators import PerOperator, PoolAttributes
-from nnef_hw.numerics import QType
+from nnef_hw.quantize.calibration.observe import Observation, narrowed
+from nnef_hw.quantize.calibration.ranges import choose_bytes, choose_range
+from nnef_hw.quantize.calibration.scheme import Scheme
+from nnef_hw.quantize.calibration.source_quantization import mere_results, source_activation
 from nnef_hw.quantize.loops import state_groups
-from nnef_hw.quantize.observe import Observation, narrowed
 from nnef_hw.quantize.one_format import (
     computing_node,
     exact_operands,
@@ -24,12 +28,8 @@ from nnef_hw.quantize.one_format import (
     padded_values,
 )
 from nnef_hw.quantize.params import MULT_BITS, SHORT_SUM_QTYPE, index_qtype, softmax_qtype
-from nnef_hw.quantize.ranges import choose_bytes, choose_range
-from nnef_hw.quantize.scheme import Scheme
-from nnef_hw.quantize.source_quantization import mere_results, source_activation
 from nnef_hw.reference import unary_function
 from nnef_hw.reference.visible import EVERYTHING, Interval
-from nnef_hw.tables import TABLE_BITS
 
 __all__ = ["Formats", "needs_format", "scale_of"]
 

@@ -10,6 +10,26 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.numerics import (
+    QType,
+    Requant,
+    accumulator_range,
+    choose_add_requant,
+    choose_requant,
+    exp_table,
+    fold_zero_point,
+    signed_bits,
+)
+from nnef_hw.arithmetic.tables import TABLE_BITS, unary_table
+from nnef_hw.arithmetic.tflite.division import tflite_quotient
+from nnef_hw.arithmetic.tflite.numerics import (
+    TfliteAverage,
+    TfliteRequant,
+    tflite_add_requant,
+    tflite_exp_table,
+    tflite_mean_requant,
+    tflite_requant,
+)
 from nnef_hw.errors import UnsupportedError
 from nnef_hw.ir import (
     Graph,
@@ -24,32 +44,12 @@ from nnef_hw.ir import (
 )
 from nnef_hw.ir.activation import activation_limits
 from nnef_hw.ir.operators import PadAttributes, PerOperator, PoolAttributes
-from nnef_hw.numerics import (
-    QType,
-    Requant,
-    accumulator_range,
-    choose_add_requant,
-    choose_requant,
-    exp_table,
-    fold_zero_point,
-    signed_bits,
-)
 from nnef_hw.quantize.params import MULT_BITS, FixedParams, index_qtype, softmax_qtype
-from nnef_hw.quantize.short_arithmetic import short_product, short_sum, short_table
-from nnef_hw.quantize.tflite_tables import single_quotient, tflite_table
+from nnef_hw.quantize.tflite.short_arithmetic import short_product, short_sum, short_table
+from nnef_hw.quantize.tflite.tables import single_quotient, tflite_table
 from nnef_hw.reference import unary_function
+from nnef_hw.reference.running.windows import pool_counts
 from nnef_hw.reference.visible import EVERYTHING, hidden_infinities
-from nnef_hw.reference.windows import pool_counts
-from nnef_hw.tables import TABLE_BITS, unary_table
-from nnef_hw.tflite_division import tflite_quotient
-from nnef_hw.tflite_numerics import (
-    TfliteAverage,
-    TfliteRequant,
-    tflite_add_requant,
-    tflite_exp_table,
-    tflite_mean_requant,
-    tflite_requant,
-)
 
 __all__ = ["build_fixed"]
 

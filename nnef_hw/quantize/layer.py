@@ -7,14 +7,14 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.numerics import QType
 from nnef_hw.ir import Graph, Node
 from nnef_hw.ir.operators import WeightsAttributes
-from nnef_hw.numerics import QType
-from nnef_hw.quantize.adaptive import fit_weights, round_adaptively
+from nnef_hw.quantize.calibration.adaptive import fit_weights, round_adaptively
+from nnef_hw.quantize.calibration.scheme import Scheme
+from nnef_hw.quantize.calibration.simulate import Moments, Simulation
+from nnef_hw.quantize.calibration.source_quantization import source_bias, source_weights
 from nnef_hw.quantize.params import LayerParams
-from nnef_hw.quantize.scheme import Scheme
-from nnef_hw.quantize.simulate import Moments, Simulation
-from nnef_hw.quantize.source_quantization import source_bias, source_weights
 from nnef_hw.quantize.weights import choose_scales, fit_multipliers
 from nnef_hw.reference.visible import EVERYTHING, Interval
 

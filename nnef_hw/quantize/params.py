@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.numerics import SOFTMAX_QTYPE, QType
-from nnef_hw.tflite_numerics import TFLITE_SOFTMAX_QTYPE
+from nnef_hw.arithmetic.numerics import SOFTMAX_QTYPE, QType
+from nnef_hw.arithmetic.tflite.numerics import TFLITE_SOFTMAX_QTYPE
 
 __all__ = [
     "MULT_BITS",

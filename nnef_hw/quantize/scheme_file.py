@@ -12,7 +12,7 @@ from typing import Any
 
 from nnef_hw.errors import Location, NnefHwError, UsageError, raise_all
 from nnef_hw.ir import Graph
-from nnef_hw.quantize.scheme import LAYER_KEYS, Scheme
+from nnef_hw.quantize.calibration.scheme import LAYER_KEYS, Scheme
 
 __all__ = ["check_layers", "read_scheme", "with_settings"]
 

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from nnef_hw.errors import UsageError
 from nnef_hw.ir import Graph, Trait
 from nnef_hw.quantize.calibrate import choose_widths, quantize
-from nnef_hw.quantize.equalize import equalize
-from nnef_hw.quantize.feature_scales import scale_features
+from nnef_hw.quantize.calibration.equalize import equalize
+from nnef_hw.quantize.calibration.feature_scales import scale_features
+from nnef_hw.quantize.calibration.observe import Progress
+from nnef_hw.quantize.calibration.quality import Judge
+from nnef_hw.quantize.calibration.scheme import Scheme
 from nnef_hw.quantize.importer import build_fixed
-from nnef_hw.quantize.observe import Progress
-from nnef_hw.quantize.quality import Judge
-from nnef_hw.quantize.scheme import Scheme
 
 __all__ = ["Budget", "search_widths"]
 
@@ -32,7 +32,7 @@ class Budget:
     Parameters
     ----------
     accuracy_drop
-        Points of a hundred, see :meth:`~nnef_hw.quantize.quality.Judge.drop`.
+        Points of a hundred, see :meth:`~nnef_hw.quantize.calibration.quality.Judge.drop`.
     memory_bits
         Bits of weight memory that cost as much as the whole device; None: all weights do.
     multiplier_share

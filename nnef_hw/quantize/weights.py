@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nnef_hw.numerics import MAX_SHIFT
-from nnef_hw.quantize.scheme import Scheme
+from nnef_hw.arithmetic.numerics import MAX_SHIFT
+from nnef_hw.quantize.calibration.scheme import Scheme
 
 __all__ = ["choose_scales", "fit_multipliers"]
 

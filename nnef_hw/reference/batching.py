@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from nnef_hw.ir import Graph
-from nnef_hw.reference.batch_rules import Case
-from nnef_hw.reference.registry import batch_rule
+from nnef_hw.reference.real.registry import batch_rule
+from nnef_hw.reference.running.batch_rules import Case
 
 __all__ = ["is_batchable"]
 
@@ -14,7 +14,7 @@ __all__ = ["is_batchable"]
 def is_batchable(graph: Graph) -> bool:
     """Tell whether axis 0 of every activation may hold samples instead of its extent of 1.
 
-    Every operator has a rule in :mod:`nnef_hw.reference.registry`.
+    Every operator has a rule in :mod:`nnef_hw.reference.real.registry`.
     """
     varying = graph.dependents(graph.inputs)
     if graph.states or any(graph.tensor(name).shape[:1] != (1,) for name in varying):

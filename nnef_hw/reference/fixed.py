@@ -12,8 +12,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.interpolation import interpolate_codes
+from nnef_hw.arithmetic.numerics import (
+    AddRequant,
+    QType,
+    Requant,
+    argmax_codes,
+    argmin_codes,
+    fold_zero_point,
+    softmax_codes,
+)
+from nnef_hw.arithmetic.tables import look_up
+from nnef_hw.arithmetic.tflite.division import TfliteQuotient
+from nnef_hw.arithmetic.tflite.numerics import (
+    TFLITE_SOFTMAX_QTYPE,
+    TfliteAddRequant,
+    TfliteAverage,
+    TfliteRequant,
+    tflite_softmax_codes,
+)
 from nnef_hw.errors import SampleError
-from nnef_hw.interpolation import interpolate_codes
 from nnef_hw.ir import Graph, Node, Tensor, Trait
 from nnef_hw.ir.batch import join_batch, sample_extents
 from nnef_hw.ir.operators import (
@@ -25,18 +43,9 @@ from nnef_hw.ir.operators import (
     PoolAttributes,
     SliceAttributes,
 )
-from nnef_hw.numerics import (
-    AddRequant,
-    QType,
-    Requant,
-    argmax_codes,
-    argmin_codes,
-    fold_zero_point,
-    softmax_codes,
-)
 from nnef_hw.reference.float import check_inputs
-from nnef_hw.reference.loops import run_schedule, schedule
-from nnef_hw.reference.rearrange import (
+from nnef_hw.reference.running.loops import run_schedule, schedule
+from nnef_hw.reference.running.rearrange import (
     begin_steps,
     depth_to_space,
     join_steps,
@@ -46,18 +55,9 @@ from nnef_hw.reference.rearrange import (
     split_steps,
     take_slice,
 )
-from nnef_hw.reference.sequences import Sequences
+from nnef_hw.reference.running.sequences import Sequences
+from nnef_hw.reference.running.windows import convolve, gather_taps, pad_border, pool_counts
 from nnef_hw.reference.visible import EVERYTHING, Interval, hidden_infinities
-from nnef_hw.reference.windows import convolve, gather_taps, pad_border, pool_counts
-from nnef_hw.tables import look_up
-from nnef_hw.tflite_division import TfliteQuotient
-from nnef_hw.tflite_numerics import (
-    TFLITE_SOFTMAX_QTYPE,
-    TfliteAddRequant,
-    TfliteAverage,
-    TfliteRequant,
-    tflite_softmax_codes,
-)
 
 __all__ = [
     "compute_node",

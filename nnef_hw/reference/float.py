@@ -17,27 +17,43 @@ from nnef_hw.ir.batch import (
     split_samples,
     split_sequences,
 )
-from nnef_hw.reference import (
+from nnef_hw.reference.batching import is_batchable
+from nnef_hw.reference.real import (
+    conv as float_conv,
+)
+from nnef_hw.reference.real import (
+    elementwise as float_elementwise,
+)
+from nnef_hw.reference.real import (
     extended_algebra,
     extended_elementwise,
     extended_indexing,
     extended_resize,
-    float_conv,
-    float_elementwise,
-    float_matmul,
-    float_pool,
-    float_reduce,
-    float_regions,
-    float_resample,
-    float_shape,
     scan,
 )
-from nnef_hw.reference.batching import is_batchable
-from nnef_hw.reference.float_quantize import fake_quantize
-from nnef_hw.reference.loops import run_schedule, schedule
-from nnef_hw.reference.program import Program, Step, as_array
-from nnef_hw.reference.registry import Array
-from nnef_hw.reference.sequences import Sequences
+from nnef_hw.reference.real import (
+    matmul as float_matmul,
+)
+from nnef_hw.reference.real import (
+    pool as float_pool,
+)
+from nnef_hw.reference.real import (
+    reduce as float_reduce,
+)
+from nnef_hw.reference.real import (
+    regions as float_regions,
+)
+from nnef_hw.reference.real import (
+    resample as float_resample,
+)
+from nnef_hw.reference.real import (
+    shape as float_shape,
+)
+from nnef_hw.reference.real.program import Program, Step, as_array
+from nnef_hw.reference.real.quantize import fake_quantize
+from nnef_hw.reference.real.registry import Array
+from nnef_hw.reference.running.loops import run_schedule, schedule
+from nnef_hw.reference.running.sequences import Sequences
 
 __all__ = ["check_inputs", "evaluate_constant", "iterate_float", "run_float", "trace_float"]
 

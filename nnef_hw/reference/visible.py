@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.ir.activation import activation_limits
 from nnef_hw.ir.operators import CanonicalOperator, PerOperator
-from nnef_hw.reference.functions import unary_function
+from nnef_hw.reference.real.functions import unary_function
 
 __all__ = ["EVERYTHING", "Interval", "comparable", "hidden_infinities", "visible_intervals"]
 

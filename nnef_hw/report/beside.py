@@ -12,10 +12,10 @@ from typing import Any
 from rich.console import RenderableType
 from rich.table import Table
 
-from nnef_hw.files import write_atomic
-from nnef_hw.report import units
-from nnef_hw.report.labels import short_names
-from nnef_hw.report.pages import page_template
+from nnef_hw.report.pages.pages import page_template
+from nnef_hw.report.wording import units
+from nnef_hw.report.wording.labels import short_names
+from nnef_hw.system.files import write_atomic
 
 __all__ = ["Side", "beside_tables", "put_beside", "render_beside", "write_beside"]
 

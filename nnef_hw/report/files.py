@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from nnef_hw.files import write_atomic
+from nnef_hw.system.files import write_atomic
 
 __all__ = ["write_json"]
 

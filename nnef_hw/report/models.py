@@ -11,18 +11,18 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from nnef_hw.architecture import Architecture
+from nnef_hw.architecture.architecture import Architecture
 from nnef_hw.architectures import ARCHITECTURES
 from nnef_hw.errors import ErrorGroup, NnefHwError, SampleError, UnsupportedError, UsageError
 from nnef_hw.frontend import detect_format, load
 from nnef_hw.frontend.formats import find_format
 from nnef_hw.frontend.named_states import NamedStates
-from nnef_hw.frontend.nnef.operators import standard_operators
+from nnef_hw.frontend.nnef.evaluation.operators import standard_operators
 from nnef_hw.ir import Graph, Node, Stage, Trait
 from nnef_hw.passes import rewrite, simplify
-from nnef_hw.passes.stream_time import StreamTime
+from nnef_hw.passes.time.stream_time import StreamTime
 from nnef_hw.quantize import quantize
-from nnef_hw.quantize.source_quantization import unusable_formats
+from nnef_hw.quantize.calibration.source_quantization import unusable_formats
 from nnef_hw.run.artifacts import BuildFolder
 
 __all__ = [

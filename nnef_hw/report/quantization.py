@@ -10,11 +10,11 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.numerics import QType, Requant
 from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.ir.input_readers import moved_features
-from nnef_hw.numerics import QType, Requant
-from nnef_hw.quantize.observe import Histogram
-from nnef_hw.quantize.warnings import QualityWarning
+from nnef_hw.quantize.calibration.observe import Histogram
+from nnef_hw.quantize.judgement.warnings import QualityWarning
 from nnef_hw.reference import (
     Drift,
     dequantize_outputs,
@@ -23,8 +23,8 @@ from nnef_hw.reference import (
     quantize_inputs,
 )
 from nnef_hw.reference.visible import EVERYTHING, comparable, visible_intervals
-from nnef_hw.samples import Samples
-from nnef_hw.scoring import confusion, labelled, score
+from nnef_hw.samples.samples import Samples
+from nnef_hw.samples.scoring import confusion, labelled, score
 
 __all__ = ["describe_quantization", "weight_bytes", "weight_widths"]
 

@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from nnef_hw.report import units
+from nnef_hw.report.wording import units
 
 __all__ = ["survey_tables"]
 
@@ -20,7 +20,7 @@ def survey_tables(rows: Sequence[Mapping[str, Any]]) -> Iterator[RenderableType]
     Parameters
     ----------
     rows
-        What each would make of it: :class:`nnef_hw.build.survey.Outlook`, as JSON values.
+        What each would make of it: :class:`nnef_hw.flow.survey.Outlook`, as JSON values.
     """
     fitting = [row for row in rows if row["fits"]]
     table = Table(box=None, pad_edge=False)

@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from nnef_hw.report import bounds, units
-from nnef_hw.report.labels import with_short_names
+from nnef_hw.report.wording import bounds, units
+from nnef_hw.report.wording.labels import with_short_names
 
 __all__ = ["print_report"]
 

@@ -9,12 +9,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from nnef_hw.architecture import Architecture, Plan
+from nnef_hw.architecture.architecture import Architecture, Plan
 from nnef_hw.architectures import find_architecture
 from nnef_hw.errors import UsageError
 from nnef_hw.frontend import load
+from nnef_hw.host.manifest import HEX_IMAGE, MODULE, read_manifest
 from nnef_hw.ir import Graph
-from nnef_hw.manifest import HEX_IMAGE, MODULE, read_manifest
 
 __all__ = ["BuildFolder"]
 
@@ -26,7 +26,7 @@ FIXED_MODEL = "model.nnef.tgz"
 
 @dataclass(frozen=True)
 class BuildFolder:
-    """What :func:`nnef_hw.build.build` left in a folder."""
+    """What :func:`nnef_hw.flow.build` left in a folder."""
 
     path: Path
 

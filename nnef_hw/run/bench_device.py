@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from nnef_hw.errors import CheckError, UsageError
-from nnef_hw.protocol import COUNTED_FRAMES, WARM_UP_FRAMES
+from nnef_hw.host.link import LayerCounts
+from nnef_hw.host.protocol import COUNTED_FRAMES, WARM_UP_FRAMES
 from nnef_hw.reference import run_fixed
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.device import open_device
-from nnef_hw.run.link import LayerCounts
 from nnef_hw.run.simulate import random_codes
 
 __all__ = ["bench_device"]

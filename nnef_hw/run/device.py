@@ -14,6 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.errors import SampleError, TargetError, UsageError
+from nnef_hw.hardware.geometry.stream_rows import StreamRows
+from nnef_hw.host.link import Counters, Host, Identity, LayerCounts, LinkError, Timing, Transport
+from nnef_hw.host.manifest import (
+    HEX_IMAGE,
+    Manifest,
+    TensorStream,
+    answer_hash,
+    probe_codes,
+    read_manifest,
+)
+from nnef_hw.host.serial_port import SerialTransport
+from nnef_hw.host.streams import fill_batch, from_stream, to_stream
 from nnef_hw.ir.batch import (
     join_batch,
     join_steps,
@@ -23,18 +35,6 @@ from nnef_hw.ir.batch import (
     split_samples,
     split_sequences,
 )
-from nnef_hw.manifest import (
-    HEX_IMAGE,
-    Manifest,
-    TensorStream,
-    answer_hash,
-    probe_codes,
-    read_manifest,
-)
-from nnef_hw.run.link import Counters, Host, Identity, LayerCounts, LinkError, Timing, Transport
-from nnef_hw.run.serial_port import SerialTransport
-from nnef_hw.run.streams import fill_batch, from_stream, to_stream
-from nnef_hw.stream_rows import StreamRows
 
 __all__ = ["Device", "open_device"]
 

@@ -9,13 +9,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.devices import find_device
 from nnef_hw.errors import UsageError
 from nnef_hw.frontend import load
 from nnef_hw.frontend.named_states import NamedStates
+from nnef_hw.hardware.devices import find_device
 from nnef_hw.ir import Graph, Stage
 from nnef_hw.passes import simplify
-from nnef_hw.passes.stream_time import StreamTime
+from nnef_hw.passes.time.stream_time import StreamTime
 from nnef_hw.quantize import quantize
 from nnef_hw.reference import dequantize_outputs, quantize_inputs, run_fixed, run_float
 from nnef_hw.run.artifacts import BuildFolder

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nnef_hw.boards import Board, find_board
-from nnef_hw.doctor import library_error
 from nnef_hw.errors import ToolError, UsageError
-from nnef_hw.manifest import read_manifest
-from nnef_hw.tools import Tool, find_tool, run_tool
+from nnef_hw.host.manifest import read_manifest
+from nnef_hw.system.doctor import library_error
+from nnef_hw.system.tools import Tool, find_tool, run_tool
 
 __all__ = ["Flashing", "flash", "plan_flashing"]
 

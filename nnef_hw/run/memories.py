@@ -8,10 +8,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from nnef_hw.architecture import Plan, Port, StoredImage
+from nnef_hw.architecture.architecture import Plan, Port, StoredImage
 from nnef_hw.boards import find_board
-from nnef_hw.boards.memory_pins import package_ports
-from nnef_hw.rtl.pads import padded_top, pads_verilog
+from nnef_hw.boards.hardware.memory_pins import package_ports
+from nnef_hw.rtl.readers.pads import padded_top, pads_verilog
 from nnef_hw.sim.memories import simulated_board
 
 __all__ = ["board_with_memories", "image_text", "with_memories"]

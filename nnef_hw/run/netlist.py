@@ -6,12 +6,12 @@ import re
 from pathlib import Path
 
 import nnef_hw.sim
-from nnef_hw.build.mapping import map_only
-from nnef_hw.devices import Device
 from nnef_hw.errors import ToolError
-from nnef_hw.families import CellModels
-from nnef_hw.files import digest, publish_directory
-from nnef_hw.tools import Tool, cache_directory, find_tool
+from nnef_hw.hardware.devices import Device
+from nnef_hw.hardware.families import CellModels
+from nnef_hw.place.mapping import map_only
+from nnef_hw.system.files import digest, publish_directory
+from nnef_hw.system.tools import Tool, cache_directory, find_tool
 
 __all__ = ["mapped_verilog"]
 

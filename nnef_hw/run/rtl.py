@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.architecture import Plan, Port
+from nnef_hw.architecture.architecture import Plan, Port
+from nnef_hw.host.streams import fill_batch, from_stream, to_stream
 from nnef_hw.ir import Graph
 from nnef_hw.reference import Sequences, check_inputs
-from nnef_hw.run.streams import fill_batch, from_stream, to_stream
 from nnef_hw.sim.fast_runner import FastRunner
 from nnef_hw.sim.frames import pack_frames, unpack_frames
-from nnef_hw.streaming.steady import cycles_per_frame
+from nnef_hw.streaming.beats.steady import cycles_per_frame
 
 __all__ = ["RtlOutcome", "Trace", "payloads", "run_rtl"]
 

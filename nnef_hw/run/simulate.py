@@ -9,20 +9,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.architecture import Plan
+from nnef_hw.architecture.architecture import Plan
 from nnef_hw.architectures import find_architecture
 from nnef_hw.errors import CheckError, UsageError
 from nnef_hw.ir import Graph
 from nnef_hw.ir.batch import sample_extents
-from nnef_hw.quantize.diagnosis import loss_warnings, with_remedies
-from nnef_hw.quantize.measure import (
+from nnef_hw.quantize.judgement.diagnosis import loss_warnings, with_remedies
+from nnef_hw.quantize.judgement.measure import (
     NOISE_SAMPLES,
     Measured,
     computed_results,
     layer_noise,
     measure,
 )
-from nnef_hw.quantize.warnings import QualityWarning
+from nnef_hw.quantize.judgement.warnings import QualityWarning
 from nnef_hw.reference import (
     Drift,
     dequantize_outputs,
@@ -35,8 +35,8 @@ from nnef_hw.reference import (
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.rtl import RtlOutcome, Trace, run_rtl
 from nnef_hw.run.trace import TRACED_FRAMES, announce_trace, layer_scopes, traced
-from nnef_hw.samples import Given, Samples, take_samples
-from nnef_hw.scoring import Score, confusion, labelled, score, worst
+from nnef_hw.samples.samples import Given, Samples, take_samples
+from nnef_hw.samples.scoring import Score, confusion, labelled, score, worst
 
 __all__ = [
     "accuracies",
@@ -162,7 +162,7 @@ def simulate(
     Parameters
     ----------
     given
-        Samples, see :func:`~nnef_hw.samples.take_samples`.
+        Samples, see :func:`~nnef_hw.samples.samples.take_samples`.
     trace
         Waveform of the first ``trace_frames`` frames, and of some layers only if they are named.
 

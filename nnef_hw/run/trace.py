@@ -12,11 +12,11 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from nnef_hw.codegen.names import identifier
 from nnef_hw.errors import Location, OutputError, UsageError
-from nnef_hw.files import output_error
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.rtl import Trace, run_rtl
+from nnef_hw.system.files import output_error
+from nnef_hw.verilog.names import identifier
 
 __all__ = ["TRACED_FRAMES", "announce_trace", "layer_scopes", "traced"]
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from nnef_hw.architecture import Architecture, Timeline, Work
-from nnef_hw.devices import Target
+from nnef_hw.architecture.architecture import Architecture, Timeline, Work
 from nnef_hw.errors import NnefHwError, UsageError
+from nnef_hw.hardware.devices import Target
 from nnef_hw.ir import Graph
-from nnef_hw.streaming.activity import make_timeline, predict_work
-from nnef_hw.streaming.beats import predict_interval, predict_spacing
-from nnef_hw.streaming.lower import lower
-from nnef_hw.streaming.misfit import check_weights
-from nnef_hw.streaming.plan import Plan
+from nnef_hw.streaming.beats.activity import make_timeline, predict_work
+from nnef_hw.streaming.beats.beats import predict_interval, predict_spacing
+from nnef_hw.streaming.foldings.lower import lower
+from nnef_hw.streaming.foldings.plan import Plan
+from nnef_hw.streaming.foldings.siblings import apart
+from nnef_hw.streaming.foldings.support import check_streamable
 from nnef_hw.streaming.report import report_plan
-from nnef_hw.streaming.siblings import apart
-from nnef_hw.streaming.solver import schedule
-from nnef_hw.streaming.support import check_streamable
+from nnef_hw.streaming.search.misfit import check_weights
+from nnef_hw.streaming.search.solver import schedule
 
 __all__ = ["Streaming"]
 
@@ -58,7 +58,7 @@ class Streaming(Architecture[Plan]):
         self, plan: Plan, graph: Graph, *, restartable: bool = False, counted: bool = False
     ) -> Any:
         # Planning alone needs no Amaranth, which takes half a second to import.
-        from nnef_hw.streaming.accelerator import Accelerator
+        from nnef_hw.streaming.hardware.accelerator import Accelerator
 
         return Accelerator(plan, graph, restartable=restartable, counted=counted)
 

@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from nnef_hw.architecture import Activity, Timeline
+from nnef_hw.architecture.architecture import Activity, Timeline
 from nnef_hw.boards import BOARDS
-from nnef_hw.devices import Target
+from nnef_hw.hardware.devices import Target
 from nnef_hw.ir import Graph, stream_image
-from nnef_hw.streaming.block import Block
-from nnef_hw.streaming.ceiling import find_ceilings
-from nnef_hw.streaming.headroom import find_headroom
-from nnef_hw.streaming.loop_search import layers_in_loops
-from nnef_hw.streaming.lower import lower
-from nnef_hw.streaming.plan import LayerGraph, Plan
-from nnef_hw.streaming.resources import usable_luts
+from nnef_hw.streaming.foldings.block import Block
+from nnef_hw.streaming.foldings.lower import lower
+from nnef_hw.streaming.foldings.plan import LayerGraph, Plan
+from nnef_hw.streaming.foldings.resources import usable_luts
+from nnef_hw.streaming.search.ceiling import find_ceilings
+from nnef_hw.streaming.search.headroom import find_headroom
+from nnef_hw.streaming.search.loop_search import layers_in_loops
 
 __all__ = ["report_plan"]
 

@@ -8,12 +8,12 @@ import onnx
 import pytest
 
 import nnef_hw as nh
-from nnef_hw.build.options import BuildOptions
-from nnef_hw.build.pipeline import build as build_files
 from nnef_hw.errors import SampleError, TargetError, UsageError
+from nnef_hw.flow.options import BuildOptions
+from nnef_hw.flow.pipeline import build as build_files
 from nnef_hw.frontend import save
+from nnef_hw.system.workers import Here
 from nnef_hw.testing import GraphBuilder
-from nnef_hw.workers import Here
 
 pytestmark = pytest.mark.system
 

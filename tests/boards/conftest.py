@@ -7,8 +7,8 @@ from amaranth.hdl import signed
 from increment import Increment
 from linked_core import CoreModel, CoreRun
 
-from nnef_hw.boards.core import LinkedCore
-from nnef_hw.run.link import Host, Timing
+from nnef_hw.boards.hardware.core import LinkedCore
+from nnef_hw.host.link import Host, Timing
 
 DIVIDER = 4
 CYCLE = 1e-6

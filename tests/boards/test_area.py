@@ -9,7 +9,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from nnef_hw.boards import find_board
-from nnef_hw.boards.core import LinkedCore
+from nnef_hw.boards.hardware.core import LinkedCore
 
 pytestmark = pytest.mark.system
 

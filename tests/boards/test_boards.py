@@ -13,14 +13,14 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from nnef_hw.boards import BOARDS, find_board
-from nnef_hw.boards.beats import beat_bytes, code_bytes
-from nnef_hw.boards.core import LinkedCore
-from nnef_hw.boards.link import PacketLink
-from nnef_hw.boards.pll import Ecp5Pll, GowinPll, Ice40Pll
-from nnef_hw.boards.top import board_constraints, board_pins, board_top
+from nnef_hw.boards.hardware.beats import beat_bytes, code_bytes
+from nnef_hw.boards.hardware.core import LinkedCore
+from nnef_hw.boards.hardware.link import PacketLink
+from nnef_hw.boards.hardware.pll import Ecp5Pll, GowinPll, Ice40Pll
+from nnef_hw.boards.hardware.top import board_constraints, board_pins, board_top
 from nnef_hw.errors import TargetError, UsageError
-from nnef_hw.families import GOWIN, ICE40
-from nnef_hw.rtl.primitives import PREFIX
+from nnef_hw.hardware.families import GOWIN, ICE40
+from nnef_hw.rtl.base.primitives import PREFIX
 
 each_board = pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
 LAYOUT = data.StructLayout({"data": data.ArrayLayout(8, 1), "last": 1})
@@ -229,7 +229,7 @@ def test_top_is_deterministic():
 
 USER_BOARD = """
 from nnef_hw.boards import Board
-from nnef_hw.devices import find_device
+from nnef_hw.hardware.devices import find_device
 
 MINE = Board(
     name="mine", title="My board", device=find_device("up5k"), part="up5k", package="sg48",

@@ -4,8 +4,8 @@ import itertools
 
 import pytest
 
-from nnef_hw.protocol import Reason, Reply, Request
-from nnef_hw.run.link import LinkError, Packet, decode_packet, encode_packet
+from nnef_hw.host.link import LinkError, Packet, decode_packet, encode_packet
+from nnef_hw.host.protocol import Reason, Reply, Request
 
 MANIFEST_HASH = bytes(range(100, 132))
 FRAME_BEATS = 5

@@ -10,13 +10,13 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.sim import Simulator
 
-from nnef_hw.boards.core import LinkedCore
-from nnef_hw.boards.counters import InferenceCounters
-from nnef_hw.boards.frames import FrameMerger, FrameSplitter
-from nnef_hw.boards.top import BoardTop
+from nnef_hw.boards.hardware.core import LinkedCore
+from nnef_hw.boards.hardware.counters import InferenceCounters
+from nnef_hw.boards.hardware.frames import FrameMerger, FrameSplitter
+from nnef_hw.boards.hardware.top import BoardTop
 from nnef_hw.codegen.verilog import to_verilog
-from nnef_hw.rtl.stream import Fifo, beat_layout
-from nnef_hw.run.link import Host, LinkError, Timing
+from nnef_hw.host.link import Host, LinkError, Timing
+from nnef_hw.rtl.streams.stream import Fifo, beat_layout
 from nnef_hw.sim.board_runner import BoardTransport
 from nnef_hw.sim.pysim import run_streams
 

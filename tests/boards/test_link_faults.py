@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from increment import Increment
 
-from nnef_hw.boards.core import LinkedCore
-from nnef_hw.boards.top import BoardTop
+from nnef_hw.boards.hardware.core import LinkedCore
+from nnef_hw.boards.hardware.top import BoardTop
 from nnef_hw.codegen.verilog import to_verilog
-from nnef_hw.run.link import Host, LinkError, Timing
+from nnef_hw.host.link import Host, LinkError, Timing
 from nnef_hw.sim.board_runner import BoardTransport
 
 pytestmark = [pytest.mark.system, pytest.mark.verilator]

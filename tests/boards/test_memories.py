@@ -6,11 +6,11 @@ import pytest
 
 from nnef_hw.boards import find_board
 from nnef_hw.boards.board import Psram, Sdram, SpiFlash
-from nnef_hw.boards.memory_pins import memory_pins, package_ports
-from nnef_hw.boards.top import board_pins
+from nnef_hw.boards.hardware.memory_pins import memory_pins, package_ports
+from nnef_hw.boards.hardware.top import board_pins
 from nnef_hw.errors import TargetError
-from nnef_hw.memories import FLASH_CHIPS, find_flash
-from nnef_hw.memories.flash import (
+from nnef_hw.hardware.memories import FLASH_CHIPS, find_flash
+from nnef_hw.hardware.memories.flash import (
     FAST_READ,
     QUAD_IO,
     QUAD_IO_DDR,
@@ -19,7 +19,7 @@ from nnef_hw.memories.flash import (
     W25Q128JV,
     W25Q128JV_DTR,
 )  # fmt: skip
-from nnef_hw.memories.sdram import SDRAM_256_MBIT
+from nnef_hw.hardware.memories.sdram import SDRAM_256_MBIT
 
 USABLE = ["icebreaker", "icesugar", "upduino_v3", "tang_nano_9k", "tang_nano_20k", "ulx3s_12f",
           "ulx3s_25f", "ulx3s_45f", "ulx3s_85f"]  # fmt: skip

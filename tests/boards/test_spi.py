@@ -5,10 +5,10 @@ import pytest
 from increment import Increment
 
 from nnef_hw.boards import BOARDS, find_board
-from nnef_hw.boards.core import LinkedCore
-from nnef_hw.boards.phy import UartPhy
-from nnef_hw.boards.spi import MIN_SCK_CYCLES, SpiPhy
-from nnef_hw.boards.top import board_constraints, board_top
+from nnef_hw.boards.hardware.core import LinkedCore
+from nnef_hw.boards.hardware.phy import UartPhy
+from nnef_hw.boards.hardware.spi import MIN_SCK_CYCLES, SpiPhy
+from nnef_hw.boards.hardware.top import board_constraints, board_top
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.errors import TargetError
 from nnef_hw.sim.cocotb_bench import run_tests

@@ -5,8 +5,8 @@ import shutil
 
 import pytest
 
-from nnef_hw.build.options import BuildOptions
-from nnef_hw.build.pipeline import build
+from nnef_hw.flow.options import BuildOptions
+from nnef_hw.flow.pipeline import build
 
 
 @pytest.fixture(scope="session")

@@ -157,7 +157,7 @@ def test_float_model_without_samples_is_refused(refused, tiny, out):
 
 def test_model_that_does_not_fit_is_refused(refused, tmp_path, monkeypatch):
     # Its weights say so before it is calibrated.
-    monkeypatch.delattr("nnef_hw.build.fixed.fix_model")
+    monkeypatch.delattr("nnef_hw.flow.fixed.fix_model")
     net = GraphBuilder("large")
     weights = np.random.default_rng(0).normal(size=(157, 127))
     net.op("linear", net.input("x", [1, 127]), weights, np.zeros((1, 157)), name="y")

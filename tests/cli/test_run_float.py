@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from cli_cases import Result
 
-from nnef_hw.frontend.nnef.tensor_file import write_tensor
+from nnef_hw.frontend.nnef.archive.tensor_file import write_tensor
 
 
 @pytest.fixture

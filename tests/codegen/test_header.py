@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from nnef_hw.arithmetic.numerics import FeatureScales, QType
 from nnef_hw.codegen.header import model_header
-from nnef_hw.manifest import Manifest, TensorStream
-from nnef_hw.numerics import FeatureScales, QType
-from nnef_hw.run.streams import to_stream
+from nnef_hw.host.manifest import Manifest, TensorStream
+from nnef_hw.host.streams import to_stream
 
 
 def tensor(name, bits, *, signed, zero_point, beats=6, lanes=2):

@@ -11,24 +11,24 @@ import pytest
 from cli_cases import tiny_graph
 from recurrent_graphs import delay_line
 
-from nnef_hw.architecture import Port
-from nnef_hw.build.fixed import fix_model
+from nnef_hw.architecture.architecture import Port
 from nnef_hw.codegen.comments import module_comments
 from nnef_hw.codegen.fusesoc import axi_testbench, fusesoc_core, ip_readme
 from nnef_hw.codegen.ip import axi_width, axi_wrapper, ip_name, is_ip_name
 from nnef_hw.codegen.lint import lint_waivers
 from nnef_hw.codegen.verilog import to_verilog
-from nnef_hw.devices import GENERIC, Target
+from nnef_hw.flow.fixed import fix_model
+from nnef_hw.hardware.devices import GENERIC, Target
+from nnef_hw.host.streams import to_stream
 from nnef_hw.quantize import Scheme
 from nnef_hw.reference import quantize_inputs, run_fixed
 from nnef_hw.run.rtl import payloads
-from nnef_hw.run.streams import to_stream
-from nnef_hw.samples import Samples
+from nnef_hw.samples.samples import Samples
 from nnef_hw.sim.cocotb_bench import run_tests, write_bench
-from nnef_hw.streaming import schedule
-from nnef_hw.streaming.accelerator import Accelerator
+from nnef_hw.streaming.hardware.accelerator import Accelerator
+from nnef_hw.streaming.search.solver import schedule
+from nnef_hw.system.tools import find_tool, run_tool
 from nnef_hw.testing import GraphBuilder
-from nnef_hw.tools import find_tool, run_tool
 
 pytestmark = pytest.mark.system
 

@@ -9,13 +9,14 @@ from golden_digests import fixed_graph
 from golden_networks import NETWORKS
 from sweeps import covering
 
+from nnef_hw.boards import find_board
 from nnef_hw.codegen.ip import axi_wrapper
 from nnef_hw.codegen.lint import lint_waivers
 from nnef_hw.codegen.verilog import to_verilog
-from nnef_hw.devices import GENERIC, Target
-from nnef_hw.streaming import find_board, schedule
-from nnef_hw.streaming.accelerator import Accelerator
-from nnef_hw.tools import find_tool
+from nnef_hw.hardware.devices import GENERIC, Target
+from nnef_hw.streaming.hardware.accelerator import Accelerator
+from nnef_hw.streaming.search.solver import schedule
+from nnef_hw.system.tools import find_tool
 
 PLAIN = Target("none", "IP", GENERIC, clock_mhz=60.0, link_lut=0, link_bram=0)
 TARGETS = {

@@ -7,18 +7,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nnef_hw.build.mapping import map_only
+from nnef_hw.boards import find_board
 from nnef_hw.codegen.comments import module_comments
-from nnef_hw.codegen.names import identifier
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.passes import simplify
+from nnef_hw.place.mapping import map_only
 from nnef_hw.quantize import quantize
-from nnef_hw.rtl.primitives import PRIMITIVES
-from nnef_hw.streaming import find_board, lower, schedule
-from nnef_hw.streaming.accelerator import Accelerator
-from nnef_hw.streaming.beats import simulate_beats
-from nnef_hw.streaming.systolic import SystolicFolding, window_weights
+from nnef_hw.rtl.base.primitives import PRIMITIVES
+from nnef_hw.streaming.beats.beats import simulate_beats
+from nnef_hw.streaming.filters.systolic import SystolicFolding, window_weights
+from nnef_hw.streaming.foldings.lower import lower
+from nnef_hw.streaming.hardware.accelerator import Accelerator
+from nnef_hw.streaming.search.solver import schedule
 from nnef_hw.testing import GraphBuilder
+from nnef_hw.verilog.names import identifier
 
 
 @pytest.fixture

@@ -9,23 +9,24 @@ import pytest
 from sweeps import few
 
 from nnef_hw.boards import find_board
-from nnef_hw.boards.top import board_top
-from nnef_hw.build.fixed import fix_model
+from nnef_hw.boards.hardware.top import board_top
 from nnef_hw.codegen.board import DEFAULT_BAUD, design_board
 from nnef_hw.codegen.manifest import link_entry, make_manifest
 from nnef_hw.codegen.verilog import to_verilog
+from nnef_hw.flow.fixed import fix_model
 from nnef_hw.frontend import load
+from nnef_hw.host.link import Host, LinkError, Timing
+from nnef_hw.host.manifest import manifest_hash
+from nnef_hw.host.protocol import Request
+from nnef_hw.host.streams import from_stream, to_stream
 from nnef_hw.ir import Graph
-from nnef_hw.manifest import manifest_hash
-from nnef_hw.protocol import Request
 from nnef_hw.reference import quantize_inputs, run_fixed
-from nnef_hw.run.link import Host, LinkError, Timing
 from nnef_hw.run.netlist import mapped_verilog
-from nnef_hw.run.streams import from_stream, to_stream
-from nnef_hw.samples import Samples, load_samples
+from nnef_hw.samples.samples import Samples, load_samples
 from nnef_hw.sim.board_runner import BoardTransport
-from nnef_hw.streaming import Plan, schedule
-from nnef_hw.streaming.accelerator import Accelerator
+from nnef_hw.streaming.foldings.plan import Plan
+from nnef_hw.streaming.hardware.accelerator import Accelerator
+from nnef_hw.streaming.search.solver import schedule
 from nnef_hw.testing import GraphBuilder
 
 pytestmark = [pytest.mark.system, pytest.mark.verilator]

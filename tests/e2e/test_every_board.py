@@ -7,14 +7,14 @@ import pytest
 from cli_cases import tiny_graph
 
 from nnef_hw.boards import BOARDS
-from nnef_hw.build.fixed import fix_model
-from nnef_hw.build.options import BuildOptions
-from nnef_hw.build.pipeline import build
 from nnef_hw.codegen.board import DEFAULT_BAUD, design_board
 from nnef_hw.codegen.manifest import link_entry, make_manifest
-from nnef_hw.families import ECP5, GOWIN, ICE40
-from nnef_hw.samples import Samples
-from nnef_hw.streaming import schedule
+from nnef_hw.flow.fixed import fix_model
+from nnef_hw.flow.options import BuildOptions
+from nnef_hw.flow.pipeline import build
+from nnef_hw.hardware.families import ECP5, GOWIN, ICE40
+from nnef_hw.samples.samples import Samples
+from nnef_hw.streaming.search.solver import schedule
 
 pytestmark = pytest.mark.system
 

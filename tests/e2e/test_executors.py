@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nnef_hw.build.options import BuildOptions
-from nnef_hw.build.pipeline import build
+from nnef_hw.flow.options import BuildOptions
+from nnef_hw.flow.pipeline import build
 from nnef_hw.run.executors import make_executor
 
 pytestmark = [pytest.mark.system, pytest.mark.verilator, pytest.mark.synth]

@@ -9,11 +9,11 @@ import pytest
 from nnef_hw.architectures import find_architecture
 from nnef_hw.boards import find_board
 from nnef_hw.codegen.manifest import link_entry, make_manifest
-from nnef_hw.manifest import TensorStream
+from nnef_hw.host.manifest import TensorStream
+from nnef_hw.host.streams import to_stream
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import quantize
 from nnef_hw.reference import run_fixed
-from nnef_hw.run.streams import to_stream
 from nnef_hw.testing import GraphBuilder
 
 SHAPES = {"flat": (1, 108), "gray": (1, 1, 9, 12), "colours": (1, 3, 6, 6), "signal": (1, 4, 27)}

@@ -9,15 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nnef_hw.build.fixed import fix_model
+from nnef_hw.boards import find_board
 from nnef_hw.codegen.verilog import to_verilog
+from nnef_hw.flow.fixed import fix_model
 from nnef_hw.frontend import load
 from nnef_hw.reference import quantize_inputs, run_fixed
 from nnef_hw.run.netlist import mapped_verilog
 from nnef_hw.run.rtl import run_rtl
-from nnef_hw.samples import load_samples
-from nnef_hw.streaming import find_board, schedule
-from nnef_hw.streaming.accelerator import Accelerator
+from nnef_hw.samples.samples import load_samples
+from nnef_hw.streaming.hardware.accelerator import Accelerator
+from nnef_hw.streaming.search.solver import schedule
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "digits_cnn"
 

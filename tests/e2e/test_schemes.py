@@ -3,15 +3,16 @@
 import numpy as np
 import pytest
 
+from nnef_hw.boards import find_board
 from nnef_hw.codegen.verilog import to_verilog
+from nnef_hw.host.streams import from_stream, to_stream
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import Scheme, quantize
 from nnef_hw.reference import run_fixed
-from nnef_hw.run.streams import from_stream, to_stream
 from nnef_hw.sim.fast_runner import FastRunner
 from nnef_hw.sim.frames import pack_frames, unpack_frames
-from nnef_hw.streaming import find_board, schedule
-from nnef_hw.streaming.accelerator import Accelerator
+from nnef_hw.streaming.hardware.accelerator import Accelerator
+from nnef_hw.streaming.search.solver import schedule
 from nnef_hw.testing import GraphBuilder
 
 pytestmark = pytest.mark.system

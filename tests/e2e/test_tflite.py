@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 from tflite_models import with_tflite_parameters
 
+from nnef_hw.boards import find_board
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import Scheme, quantize
 from nnef_hw.run.rtl import run_rtl
-from nnef_hw.streaming import find_board, schedule
-from nnef_hw.streaming.accelerator import Accelerator
+from nnef_hw.streaming.hardware.accelerator import Accelerator
+from nnef_hw.streaming.search.solver import schedule
 
 pytestmark = [pytest.mark.zoo, pytest.mark.verilator, pytest.mark.nightly]
 

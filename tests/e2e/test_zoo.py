@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from nnef_hw.boards import find_board
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.errors import TargetError
 from nnef_hw.frontend import load
@@ -11,10 +12,10 @@ from nnef_hw.quantize import quantize
 from nnef_hw.reference import dequantize_outputs, quantize_inputs, run_fixed, run_float
 from nnef_hw.run.rtl import run_rtl
 from nnef_hw.run.simulate import require_exact, simulation_row
-from nnef_hw.samples import load_samples
-from nnef_hw.scoring import score
-from nnef_hw.streaming import find_board, schedule
-from nnef_hw.streaming.accelerator import Accelerator
+from nnef_hw.samples.samples import load_samples
+from nnef_hw.samples.scoring import score
+from nnef_hw.streaming.hardware.accelerator import Accelerator
+from nnef_hw.streaming.search.solver import schedule
 
 pytestmark = [pytest.mark.zoo, pytest.mark.verilator]
 

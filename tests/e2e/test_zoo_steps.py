@@ -3,18 +3,19 @@
 import numpy as np
 import pytest
 
+from nnef_hw.boards import find_board
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.frontend import load
+from nnef_hw.hardware.geometry.stream_rows import StreamRows
 from nnef_hw.passes import simplify
-from nnef_hw.passes.stream_time import StreamTime
+from nnef_hw.passes.time.stream_time import StreamTime
 from nnef_hw.quantize import quantize
 from nnef_hw.reference import run_fixed
 from nnef_hw.run.rtl import run_rtl
 from nnef_hw.run.simulate import require_exact, simulation_row
-from nnef_hw.samples import Samples, load_samples
-from nnef_hw.stream_rows import StreamRows
-from nnef_hw.streaming import find_board, schedule
-from nnef_hw.streaming.accelerator import Accelerator
+from nnef_hw.samples.samples import Samples, load_samples
+from nnef_hw.streaming.hardware.accelerator import Accelerator
+from nnef_hw.streaming.search.solver import schedule
 
 pytestmark = [pytest.mark.zoo, pytest.mark.verilator]
 

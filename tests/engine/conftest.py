@@ -9,12 +9,12 @@ from simulators import is_worth_compiling
 
 from nnef_hw.boards import find_board
 from nnef_hw.codegen.verilog import to_verilog
-from nnef_hw.engine.accelerator import EngineAccelerator
-from nnef_hw.engine.image import fill_beats, frame_beats
-from nnef_hw.engine.timing import simulate_frames
+from nnef_hw.engine.hardware.accelerator import EngineAccelerator
+from nnef_hw.engine.program.image import fill_beats, frame_beats
+from nnef_hw.engine.timing.timing import simulate_frames
+from nnef_hw.host.streams import to_stream
 from nnef_hw.ir.batch import sample_extents
 from nnef_hw.reference import run_fixed
-from nnef_hw.run.streams import to_stream
 from nnef_hw.sim import verilator
 from nnef_hw.sim.fast_runner import FastRunner
 from nnef_hw.sim.pysim import run_streams

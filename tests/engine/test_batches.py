@@ -10,21 +10,21 @@ from engine_graphs import EngineNetwork, planned
 from sweeps import few
 
 from nnef_hw.boards import find_board
-from nnef_hw.build.options import BuildOptions
-from nnef_hw.build.pipeline import build
 from nnef_hw.engine.architecture import SharedArray
-from nnef_hw.engine.plan import EnginePlan
-from nnef_hw.engine.solver import schedule_engine
+from nnef_hw.engine.planning.plan import EnginePlan
+from nnef_hw.engine.planning.solver import schedule_engine
 from nnef_hw.errors import NnefHwError, TargetError, UsageError
+from nnef_hw.flow.options import BuildOptions
+from nnef_hw.flow.pipeline import build
 from nnef_hw.frontend import save
-from nnef_hw.manifest import read_manifest
-from nnef_hw.parts.engine_program import Kind
+from nnef_hw.host.manifest import read_manifest
+from nnef_hw.parts.engine.program import Kind
 from nnef_hw.reference import quantize_inputs, run_fixed
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.bench_device import bench_device
 from nnef_hw.run.device import open_device
 from nnef_hw.run.simulate import simulate
-from nnef_hw.samples import load_samples
+from nnef_hw.samples.samples import load_samples
 from nnef_hw.testing import GraphBuilder
 
 pytestmark = pytest.mark.system

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from nnef_hw.build.options import BuildOptions
-from nnef_hw.build.pipeline import build
+from nnef_hw.flow.options import BuildOptions
+from nnef_hw.flow.pipeline import build
 from nnef_hw.frontend import save
 from nnef_hw.reference import quantize_inputs, run_fixed
 from nnef_hw.run.artifacts import BuildFolder

@@ -8,8 +8,8 @@ from amaranth.sim import Simulator
 from engine_graphs import planned
 
 from nnef_hw.boards import find_board
-from nnef_hw.parts.engine_program import BEAT_BITS
-from nnef_hw.rtl.engine_feed import EngineFeed
+from nnef_hw.parts.engine.program import BEAT_BITS
+from nnef_hw.rtl.engine.feed import EngineFeed
 from nnef_hw.testing import GraphBuilder
 
 

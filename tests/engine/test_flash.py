@@ -8,28 +8,28 @@ import numpy as np
 import pytest
 
 from nnef_hw.boards import find_board
-from nnef_hw.build.options import BuildOptions
-from nnef_hw.build.pipeline import build
 from nnef_hw.cli import main
-from nnef_hw.engine.design import Design
-from nnef_hw.engine.image import image_bytes
-from nnef_hw.engine.layer import Shape
-from nnef_hw.engine.network import lower
-from nnef_hw.engine.plan import EnginePlan
-from nnef_hw.engine.solver import schedule_engine
-from nnef_hw.engine.store import FlashStore
+from nnef_hw.engine.layers.layer import Shape
+from nnef_hw.engine.layers.network import lower
+from nnef_hw.engine.memory.store import FlashStore
+from nnef_hw.engine.planning.plan import EnginePlan
+from nnef_hw.engine.planning.solver import schedule_engine
+from nnef_hw.engine.program.design import Design
+from nnef_hw.engine.program.image import image_bytes
 from nnef_hw.errors import TargetError, UsageError
+from nnef_hw.flow.options import BuildOptions
+from nnef_hw.flow.pipeline import build
 from nnef_hw.frontend import save
-from nnef_hw.memories.flash import FAST_READ, QUAD_IO, QUAD_IO_DDR
+from nnef_hw.hardware.memories.flash import FAST_READ, QUAD_IO, QUAD_IO_DDR
+from nnef_hw.host.link import Host
 from nnef_hw.reference import quantize_inputs, run_fixed
-from nnef_hw.report.roofline import draw_roofline
+from nnef_hw.report.pages.roofline import draw_roofline
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.device import open_device
 from nnef_hw.run.flash import plan_flashing
-from nnef_hw.run.link import Host
 from nnef_hw.run.memories import board_with_memories
 from nnef_hw.run.simulate import simulate
-from nnef_hw.samples import load_samples
+from nnef_hw.samples.samples import load_samples
 from nnef_hw.sim.board_runner import BoardTransport
 from nnef_hw.testing import GraphBuilder
 

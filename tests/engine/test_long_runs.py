@@ -5,16 +5,16 @@ import pytest
 from engine_graphs import BOARD, EngineNetwork, board_with, planned
 
 from nnef_hw.codegen.verilog import to_verilog
-from nnef_hw.engine.accelerator import EngineAccelerator
-from nnef_hw.engine.image import fill_beats, frame_beats
-from nnef_hw.engine.network import lower
-from nnef_hw.engine.timing import simulate_frames
+from nnef_hw.engine.hardware.accelerator import EngineAccelerator
+from nnef_hw.engine.layers.network import lower
+from nnef_hw.engine.program.image import fill_beats, frame_beats
+from nnef_hw.engine.timing.timing import simulate_frames
 from nnef_hw.errors import NnefHwError
+from nnef_hw.host.streams import from_stream
 from nnef_hw.ir.batch import sample_extents
-from nnef_hw.parts.engine_program import BEAT_BITS
+from nnef_hw.parts.engine.program import BEAT_BITS
 from nnef_hw.reference import run_fixed
 from nnef_hw.run.rtl import payloads
-from nnef_hw.run.streams import from_stream
 from nnef_hw.sim.fast_runner import FastRunner
 from nnef_hw.sim.frames import unpack_frames
 

@@ -1,6 +1,6 @@
 """Where tensors are put."""
 
-from nnef_hw.engine.memory_plan import Stay, allocate, allocate_banks
+from nnef_hw.engine.memory.memory_plan import Stay, allocate, allocate_banks
 
 
 def test_tensors_that_never_meet_share_a_place():

@@ -4,8 +4,8 @@ from itertools import product
 
 import pytest
 
-from nnef_hw.engine.nest import Nest, Pass, issue_cycles
-from nnef_hw.parts.engine_program import QUANTITIES
+from nnef_hw.engine.layers.nest import Nest, Pass, issue_cycles
+from nnef_hw.parts.engine.program import QUANTITIES
 
 
 def test_steps_lead_from_word_to_word():

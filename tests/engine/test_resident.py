@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 from engine_graphs import EngineNetwork
 
-from nnef_hw.blockram import SPRAM_SHAPE
 from nnef_hw.boards import find_board
 from nnef_hw.engine.architecture import SharedArray
-from nnef_hw.engine.design import Design
-from nnef_hw.engine.layer import Shape
-from nnef_hw.engine.network import lower
-from nnef_hw.engine.plan import EnginePlan
-from nnef_hw.engine.residency import feeds, with_residents
-from nnef_hw.engine.store import stores
-from nnef_hw.engine.timing import waits
+from nnef_hw.engine.layers.layer import Shape
+from nnef_hw.engine.layers.network import lower
+from nnef_hw.engine.memory.store import stores
+from nnef_hw.engine.planning.plan import EnginePlan
+from nnef_hw.engine.program.design import Design
+from nnef_hw.engine.timing.residency import feeds, with_residents
+from nnef_hw.engine.timing.timing import waits
 from nnef_hw.errors import NnefHwError
+from nnef_hw.hardware.geometry.blockram import SPRAM_SHAPE
 from nnef_hw.testing import GraphBuilder
 
 BOARD = find_board("icebreaker")

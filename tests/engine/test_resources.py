@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from nnef_hw.boards import find_board
-from nnef_hw.engine.accelerator import EngineAccelerator
-from nnef_hw.engine.solver import schedule_engine
+from nnef_hw.engine.hardware.accelerator import EngineAccelerator
+from nnef_hw.engine.planning.solver import schedule_engine
 from nnef_hw.testing import GraphBuilder
 
 

@@ -8,7 +8,7 @@ from engine_graphs import EngineNetwork, planned
 from sweeps import covering, few
 
 from nnef_hw.boards import find_board
-from nnef_hw.engine.network import lower
+from nnef_hw.engine.layers.network import lower
 from nnef_hw.errors import NnefHwError
 from nnef_hw.testing import GraphBuilder
 

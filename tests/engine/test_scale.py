@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from nnef_hw.engine.scale import channel_sums, settled
-from nnef_hw.numerics import Requant
+from nnef_hw.arithmetic.numerics import Requant
+from nnef_hw.engine.layers.scale import channel_sums, settled
 
 
 @pytest.mark.parametrize("zero_point", [0, 17])

@@ -8,25 +8,25 @@ import numpy as np
 import pytest
 
 from nnef_hw.boards import find_board
-from nnef_hw.build.emit import emit
-from nnef_hw.build.options import BuildOptions
 from nnef_hw.engine.architecture import SharedArray
-from nnef_hw.engine.design import Design
-from nnef_hw.engine.image import image_bytes
-from nnef_hw.engine.layer import Shape
-from nnef_hw.engine.network import lower
-from nnef_hw.engine.plan import EnginePlan
-from nnef_hw.engine.solver import schedule_engine
-from nnef_hw.engine.store import SdramStore, find_store
+from nnef_hw.engine.layers.layer import Shape
+from nnef_hw.engine.layers.network import lower
+from nnef_hw.engine.memory.store import SdramStore, find_store
+from nnef_hw.engine.planning.plan import EnginePlan
+from nnef_hw.engine.planning.solver import schedule_engine
+from nnef_hw.engine.program.design import Design
+from nnef_hw.engine.program.image import image_bytes
 from nnef_hw.errors import TargetError
-from nnef_hw.manifest import read_manifest
+from nnef_hw.flow.emit import emit
+from nnef_hw.flow.options import BuildOptions
+from nnef_hw.host.link import Host, LinkError
+from nnef_hw.host.manifest import read_manifest
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import Scheme, quantize
 from nnef_hw.reference import quantize_inputs, run_fixed
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.device import Device
 from nnef_hw.run.flash import plan_flashing
-from nnef_hw.run.link import Host, LinkError
 from nnef_hw.run.memories import board_with_memories
 from nnef_hw.run.simulate import simulate
 from nnef_hw.sim.board_runner import BoardTransport

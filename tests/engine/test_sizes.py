@@ -9,15 +9,15 @@ from engine_graphs import board_with, planned
 from sweeps import few
 
 from nnef_hw.boards import find_board
-from nnef_hw.build.emit import emit
-from nnef_hw.build.options import BuildOptions
-from nnef_hw.engine.design import Design
-from nnef_hw.engine.layer import Shape
-from nnef_hw.engine.network import lower
-from nnef_hw.engine.plan import EnginePlan
-from nnef_hw.engine.sizes import sizes
-from nnef_hw.engine.solver import schedule_engine
-from nnef_hw.engine.store import SdramStore
+from nnef_hw.engine.layers.layer import Shape
+from nnef_hw.engine.layers.network import lower
+from nnef_hw.engine.memory.store import SdramStore
+from nnef_hw.engine.planning.plan import EnginePlan
+from nnef_hw.engine.planning.sizes import sizes
+from nnef_hw.engine.planning.solver import schedule_engine
+from nnef_hw.engine.program.design import Design
+from nnef_hw.flow.emit import emit
+from nnef_hw.flow.options import BuildOptions
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import Scheme, quantize
 from nnef_hw.run.artifacts import BuildFolder

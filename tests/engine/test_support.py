@@ -8,11 +8,11 @@ import pytest
 
 from nnef_hw.boards import find_board
 from nnef_hw.engine.architecture import SharedArray
-from nnef_hw.engine.layer import ANYWHERE, Image, Shape
-from nnef_hw.engine.network import lower
-from nnef_hw.engine.pieces import move_piece, nest_of
-from nnef_hw.engine.solver import LUT_SHARE, schedule_engine
-from nnef_hw.engine.store import FlashStore
+from nnef_hw.engine.layers.layer import ANYWHERE, Image, Shape
+from nnef_hw.engine.layers.network import lower
+from nnef_hw.engine.layers.pieces import move_piece, nest_of
+from nnef_hw.engine.memory.store import FlashStore
+from nnef_hw.engine.planning.solver import LUT_SHARE, schedule_engine
 from nnef_hw.errors import TargetError, UsageError
 from nnef_hw.ir import Reordering
 from nnef_hw.passes import simplify
@@ -83,7 +83,7 @@ def test_streams_of_other_pixels(channels, into, works):
 
 def test_sums_without_factors(builder, rng, fix, monkeypatch):
     """None of random scales has been found: shorter ones than any has are tried."""
-    monkeypatch.setattr("nnef_hw.engine.sum_factors._MOST_BITS", 9)
+    monkeypatch.setattr("nnef_hw.engine.layers.sum_factors._MOST_BITS", 9)
     x = builder.conv("x", rng.normal(size=(4, 4, 1, 1)))
     builder.op("add", x, builder.conv(x, rng.normal(size=(4, 4, 1, 1))), name="total")
     graph = builder.build()

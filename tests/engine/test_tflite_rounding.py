@@ -7,14 +7,14 @@ import pytest
 from engine_graphs import EngineNetwork, planned
 from tflite_quantized_cases import quantized_cases
 
-from nnef_hw.engine.scale import Scale, channel_sums
-from nnef_hw.engine.sum_factors import sum_factors
+from nnef_hw.arithmetic.numerics import QType
+from nnef_hw.arithmetic.tflite.numerics import TfliteAverage, tflite_add_requant, tflite_requant
+from nnef_hw.engine.layers.scale import Scale, channel_sums
+from nnef_hw.engine.layers.sum_factors import sum_factors
 from nnef_hw.frontend import load
-from nnef_hw.numerics import QType
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import quantize
 from nnef_hw.testing import GraphBuilder
-from nnef_hw.tflite_numerics import TfliteAverage, tflite_add_requant, tflite_requant
 
 QUANTIZED = quantized_cases()
 S8 = QType(8, signed=True, scale=0.1, zero_point=-7)

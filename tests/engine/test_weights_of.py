@@ -8,21 +8,21 @@ import pytest
 
 from nnef_hw.architectures import find_architecture
 from nnef_hw.boards import find_board
-from nnef_hw.build.options import BuildOptions
-from nnef_hw.build.pipeline import build
 from nnef_hw.codegen.verilog import to_verilog
-from nnef_hw.engine.accelerator import EngineAccelerator
-from nnef_hw.engine.design import Design
-from nnef_hw.engine.layer import Shape
-from nnef_hw.engine.network import lower
+from nnef_hw.engine.hardware.accelerator import EngineAccelerator
+from nnef_hw.engine.layers.layer import Shape
+from nnef_hw.engine.layers.network import lower
+from nnef_hw.engine.program.design import Design
 from nnef_hw.engine.retrained import fit_shifts
 from nnef_hw.errors import TargetError, UsageError
+from nnef_hw.flow.options import BuildOptions
+from nnef_hw.flow.pipeline import build
 from nnef_hw.frontend import save
-from nnef_hw.manifest import manifest_hash, read_manifest
+from nnef_hw.host.manifest import manifest_hash, read_manifest
 from nnef_hw.reference import quantize_inputs, run_fixed
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.device import open_device
-from nnef_hw.samples import load_samples
+from nnef_hw.samples.samples import load_samples
 from nnef_hw.testing import GraphBuilder
 
 pytestmark = pytest.mark.system

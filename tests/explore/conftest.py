@@ -5,7 +5,7 @@ from cli_cases import tiny_graph, write_samples
 
 from nnef_hw.boards import find_board
 from nnef_hw.explore import Sweep
-from nnef_hw.samples import load_samples
+from nnef_hw.samples.samples import load_samples
 
 
 @pytest.fixture(scope="session")

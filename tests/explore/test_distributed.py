@@ -9,7 +9,7 @@ import pytest
 from jobs_that_die import dies_once
 
 from nnef_hw.explore import explore
-from nnef_hw.workers import Here
+from nnef_hw.system.workers import Here
 
 pytestmark = pytest.mark.system
 

@@ -12,14 +12,14 @@ from cli_cases import MODEL, SAMPLES
 
 import nnef_hw as nh
 from nnef_hw.boards import find_board
-from nnef_hw.build.emit import board_of
 from nnef_hw.errors import SampleError, TargetError, ToolError, UsageError
 from nnef_hw.explore import Sweep, explore, jobs
-from nnef_hw.files import digest
-from nnef_hw.passes.stream_time import StreamTime
-from nnef_hw.samples import take_samples
+from nnef_hw.flow.emit import board_of
+from nnef_hw.passes.time.stream_time import StreamTime
+from nnef_hw.samples.samples import take_samples
+from nnef_hw.system.files import digest
+from nnef_hw.system.workers import Here
 from nnef_hw.testing import GraphBuilder
-from nnef_hw.workers import Here
 
 pytestmark = pytest.mark.system
 

@@ -5,7 +5,7 @@ import pytest
 from recurrent_graphs import looped
 
 from nnef_hw.errors import UnsupportedError, UsageError
-from nnef_hw.frontend.builder import Builder
+from nnef_hw.frontend.building.builder import Builder
 from nnef_hw.frontend.named_states import name_states
 from nnef_hw.ir import Tensor, verify
 from nnef_hw.passes import simplify

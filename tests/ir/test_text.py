@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from random_graphs import OPERATORS, RandomGraph
 from streamable_graphs import random_networks
 
+from nnef_hw.arithmetic.numerics import QType, Requant
+from nnef_hw.arithmetic.tflite.numerics import TfliteAddRequant
 from nnef_hw.errors import ErrorGroup, Location, ModelError, UnsupportedError
 from nnef_hw.frontend import load, save
 from nnef_hw.ir import Graph, Node, Quantization, Stage, State, Tensor, format_graph, parse_graph
-from nnef_hw.numerics import QType, Requant
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import Scheme, quantize
-from nnef_hw.tflite_numerics import TfliteAddRequant
 
 SEEDED = settings(derandomize=True, database=None, deadline=None)
 

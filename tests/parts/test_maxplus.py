@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from nnef_hw.parts.maxplus import NEVER, cycle_mean, followed_by, nothing, repeated
+from nnef_hw.parts.base.maxplus import NEVER, cycle_mean, followed_by, nothing, repeated
 
 
 def run(turn, turns):

@@ -6,11 +6,11 @@ from itertools import groupby
 import pytest
 
 from nnef_hw import parts
-from nnef_hw.memories import find_flash
-from nnef_hw.memories.flash import QUAD_IO, QUAD_IO_DDR, W25Q64JV
-from nnef_hw.memories.sdram import GW2AR_SDRAM, SDRAM_256_MBIT
-from nnef_hw.parts.timing import Kernel
-from nnef_hw.streaming import find_board
+from nnef_hw.boards import find_board
+from nnef_hw.hardware.memories import find_flash
+from nnef_hw.hardware.memories.flash import QUAD_IO, QUAD_IO_DDR, W25Q64JV
+from nnef_hw.hardware.memories.sdram import GW2AR_SDRAM, SDRAM_256_MBIT
+from nnef_hw.parts.base.timing import Kernel
 
 DEVICE = find_board("ulx3s_85f").device
 FLASH = parts.FlashReader(chips=(W25Q64JV,), read=QUAD_IO, clock_mhz=36.0, base=0, words=16)

@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from nnef_hw import parts
-from nnef_hw.blockram import BlockRam
-from nnef_hw.memories.flash import QUAD_IO, QUAD_IO_DDR, W25Q64JV
-from nnef_hw.memories.sdram import SDRAM_256_MBIT
-from nnef_hw.window import Window
+from nnef_hw.hardware.geometry.blockram import BlockRam
+from nnef_hw.hardware.geometry.window import Window
+from nnef_hw.hardware.memories.flash import QUAD_IO, QUAD_IO_DDR, W25Q64JV
+from nnef_hw.hardware.memories.sdram import SDRAM_256_MBIT
 
 RAM = BlockRam("tiny", ((16, 16), (32, 8), (64, 4), (128, 2)))
 CODES = {"bits": 8, "signed": False}

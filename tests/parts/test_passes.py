@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from nnef_hw.parts.passes import window_cycles
+from nnef_hw.parts.windows.passes import window_cycles
 
 WINDOWS = 240
 

@@ -7,21 +7,21 @@ from golden_digests import fixed_graph
 from golden_networks import NETWORKS
 from sweeps import covering
 
-from nnef_hw.devices import DEVICES
-from nnef_hw.parts.array import SystolicArray
-from nnef_hw.parts.banked import BankedLineBuffer
-from nnef_hw.parts.linebuffer import LineBuffer
-from nnef_hw.parts.parallel import ParallelLineBuffer
-from nnef_hw.parts.part import Pipe
-from nnef_hw.parts.quotient import Quotient
-from nnef_hw.parts.requantizer import Requantizer, TfliteRequantizer
-from nnef_hw.parts.runningpool import RunningMax, RunningSum
-from nnef_hw.parts.tablesum import TableSum
-from nnef_hw.parts.tflite_softmax import TfliteSoftmax
-from nnef_hw.streaming import Resources, find_board
-from nnef_hw.streaming.lower import lower
-from nnef_hw.streaming.options import layer_options
-from nnef_hw.window import Window
+from nnef_hw.boards import find_board
+from nnef_hw.hardware.devices import DEVICES, Resources
+from nnef_hw.hardware.geometry.window import Window
+from nnef_hw.parts.arrays.array import SystolicArray
+from nnef_hw.parts.arrays.requantizer import Requantizer, TfliteRequantizer
+from nnef_hw.parts.base.part import Pipe
+from nnef_hw.parts.functions.quotient import Quotient
+from nnef_hw.parts.functions.tablesum import TableSum
+from nnef_hw.parts.functions.tflite_softmax import TfliteSoftmax
+from nnef_hw.parts.images.runningpool import RunningMax, RunningSum
+from nnef_hw.parts.windows.banked import BankedLineBuffer
+from nnef_hw.parts.windows.linebuffer import LineBuffer
+from nnef_hw.parts.windows.parallel import ParallelLineBuffer
+from nnef_hw.streaming.foldings.lower import lower
+from nnef_hw.streaming.search.options import layer_options
 
 pytestmark = pytest.mark.system
 

@@ -7,7 +7,7 @@ from simplified import batch_norm, check
 
 from nnef_hw.ir import Quantization
 from nnef_hw.passes import simplify
-from nnef_hw.reference.float_quantize import fake_quantize
+from nnef_hw.reference.real.quantize import fake_quantize
 from nnef_hw.testing import GraphBuilder
 
 

@@ -12,7 +12,7 @@ from claims.frames import marked
 from prover import Claim, find_mutant, prove, ready_to_valid
 
 import nnef_hw.rtl
-from nnef_hw.rtl.stream import Fifo
+from nnef_hw.rtl.streams.stream import Fifo
 
 pytestmark = pytest.mark.synth
 
@@ -32,7 +32,7 @@ EVERY = [
 
 def components():
     """Classes of all components of rtl/."""
-    for module in pkgutil.iter_modules(nnef_hw.rtl.__path__, "nnef_hw.rtl."):
+    for module in pkgutil.walk_packages(nnef_hw.rtl.__path__, "nnef_hw.rtl."):
         for value in vars(importlib.import_module(module.name)).values():
             if (
                 isinstance(value, type)

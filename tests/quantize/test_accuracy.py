@@ -11,8 +11,8 @@ from nnef_hw.frontend import load
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import Scheme, quantize
 from nnef_hw.reference import dequantize_outputs, quantize_inputs, run_fixed, run_float
-from nnef_hw.samples import Samples, load_samples
-from nnef_hw.scoring import score
+from nnef_hw.samples.samples import Samples, load_samples
+from nnef_hw.samples.scoring import score
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "digits_cnn"
 

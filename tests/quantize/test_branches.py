@@ -5,10 +5,10 @@ import dataclasses
 import numpy as np
 import pytest
 
+from nnef_hw.arithmetic.numerics import AddRequant, QType
 from nnef_hw.errors import UnsupportedError
 from nnef_hw.frontend import graph_hash, load, save
 from nnef_hw.ir import Quantization
-from nnef_hw.numerics import AddRequant, QType
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import Scheme, quantize
 from nnef_hw.reference import (

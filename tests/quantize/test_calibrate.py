@@ -4,9 +4,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from nnef_hw.arithmetic.numerics import SOFTMAX_QTYPE, QType
 from nnef_hw.errors import UnsupportedError
 from nnef_hw.ir import Quantization, Stage
-from nnef_hw.numerics import SOFTMAX_QTYPE, QType
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import (
     FixedParams,
@@ -17,7 +17,7 @@ from nnef_hw.quantize import (
     observe,
     quantize,
 )
-from nnef_hw.quantize.scheme import CALIBRATIONS
+from nnef_hw.quantize.calibration.scheme import CALIBRATIONS
 from nnef_hw.reference import (
     dequantize_outputs,
     quantize_inputs,

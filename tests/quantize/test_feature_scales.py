@@ -6,13 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from nnef_hw.arithmetic.numerics import FeatureScales, QType
 from nnef_hw.frontend import graph_hash, load, save
 from nnef_hw.ir import Quantization, format_graph, parse_graph, verify
-from nnef_hw.numerics import FeatureScales, QType
 from nnef_hw.passes import simplify
-from nnef_hw.passes.stream_time import StreamTime
+from nnef_hw.passes.time.stream_time import StreamTime
 from nnef_hw.quantize import Budget, Scheme, quantize, search_widths
-from nnef_hw.quantize.feature_scales import scale_features
+from nnef_hw.quantize.calibration.feature_scales import scale_features
 from nnef_hw.reference import dequantize_outputs, quantize_inputs, run_fixed, run_float
 from nnef_hw.testing import GraphBuilder
 

@@ -20,7 +20,7 @@ from nnef_hw.reference import (
     trace_float,
 )
 from nnef_hw.report.quantization import describe_quantization
-from nnef_hw.samples import Samples, load_samples
+from nnef_hw.samples.samples import Samples, load_samples
 from nnef_hw.testing import GraphBuilder
 
 

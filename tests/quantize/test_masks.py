@@ -10,7 +10,7 @@ from nnef_hw.errors import UnsupportedError
 from nnef_hw.ir import Quantization
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import Scheme, observe, quantize
-from nnef_hw.quantize.scheme import CALIBRATIONS
+from nnef_hw.quantize.calibration.scheme import CALIBRATIONS
 from nnef_hw.reference import (
     dequantize_outputs,
     quantize_inputs,
@@ -21,7 +21,7 @@ from nnef_hw.reference import (
 from nnef_hw.reference.visible import SOFTMAX_DEPTH, Interval, visible_intervals
 from nnef_hw.report.quantization import describe_quantization
 from nnef_hw.run.simulate import layer_quality
-from nnef_hw.samples import Samples
+from nnef_hw.samples.samples import Samples
 from nnef_hw.testing import GraphBuilder
 
 LEAST = float(np.finfo(np.float32).min)

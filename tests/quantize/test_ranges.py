@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from nnef_hw.numerics import QType
+from nnef_hw.arithmetic.numerics import QType
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import Scheme, observe, quantize
-from nnef_hw.quantize.observe import Histogram
-from nnef_hw.quantize.ranges import choose_range
+from nnef_hw.quantize.calibration.observe import Histogram
+from nnef_hw.quantize.calibration.ranges import choose_range
 from nnef_hw.testing import GraphBuilder
 
 

@@ -10,8 +10,8 @@ from nnef_hw.errors import SampleError, UsageError
 from nnef_hw.frontend import load
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import Budget, Scheme, quantize, search_widths
-from nnef_hw.quantize.quality import Judge
-from nnef_hw.samples import load_samples
+from nnef_hw.quantize.calibration.quality import Judge
+from nnef_hw.samples.samples import load_samples
 from nnef_hw.testing import GraphBuilder
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "digits_cnn"

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from archives import unpack
 
-from nnef_hw.build.fixed import fix_model
+from nnef_hw.arithmetic.numerics import SOFTMAX_QTYPE, QType
 from nnef_hw.errors import SampleError, UnsupportedError
+from nnef_hw.flow.fixed import fix_model
 from nnef_hw.frontend import load, save
 from nnef_hw.ir import Quantization
-from nnef_hw.numerics import SOFTMAX_QTYPE, QType
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import quantize
-from nnef_hw.quantize.source_quantization import unusable_formats
+from nnef_hw.quantize.calibration.source_quantization import unusable_formats
 from nnef_hw.reference import (
     dequantize_outputs,
     quantize_inputs,
@@ -23,7 +23,7 @@ from nnef_hw.reference import (
     trace_fixed,
     trace_float,
 )
-from nnef_hw.reference.float_quantize import decode
+from nnef_hw.reference.real.quantize import decode
 from nnef_hw.testing import GraphBuilder
 
 

@@ -8,16 +8,17 @@ import pytest
 from doubtful_networks import doubtful_network, judge
 from quantized_graphs import with_quants
 
-from nnef_hw.build.fixed import doubts, judge_model
+from nnef_hw.flow.fixed import doubts, judge_model
 from nnef_hw.frontend import load
 from nnef_hw.ir import Quantization
 from nnef_hw.passes import simplify
-from nnef_hw.quantize import Scheme, attempts, diagnosis
-from nnef_hw.quantize.diagnosis import loss_warnings, with_remedies
-from nnef_hw.quantize.measure import Measured
-from nnef_hw.quantize.warnings import QualityWarning
+from nnef_hw.quantize import Scheme
+from nnef_hw.quantize.judgement import attempts, diagnosis
+from nnef_hw.quantize.judgement.diagnosis import loss_warnings, with_remedies
+from nnef_hw.quantize.judgement.measure import Measured
+from nnef_hw.quantize.judgement.warnings import QualityWarning
 from nnef_hw.reference import run_float
-from nnef_hw.samples import Samples, load_samples
+from nnef_hw.samples.samples import Samples, load_samples
 from nnef_hw.testing import GraphBuilder
 
 NIGHTLY = [pytest.param(seed, marks=pytest.mark.nightly) for seed in range(8, 100)]

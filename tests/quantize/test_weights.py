@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from nnef_hw.numerics import QType, choose_requant
-from nnef_hw.quantize import Scheme, simulate
-from nnef_hw.quantize.adaptive import fit_weights, round_adaptively
-from nnef_hw.quantize.simulate import Moments
+from nnef_hw.arithmetic.numerics import QType, choose_requant
+from nnef_hw.quantize import Scheme
+from nnef_hw.quantize.calibration import simulate
+from nnef_hw.quantize.calibration.adaptive import fit_weights, round_adaptively
+from nnef_hw.quantize.calibration.simulate import Moments
 from nnef_hw.quantize.weights import choose_scales, fit_multipliers
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from random_graphs import RandomGraph
 
-from nnef_hw.frontend.builder import Builder
+from nnef_hw.frontend.building.builder import Builder
 from nnef_hw.frontend.shapes import SHAPE_RULES
 from nnef_hw.ir import Quantization, State, Tensor
 from nnef_hw.reference import run_float, trace_float

@@ -8,7 +8,7 @@ import pytest
 from operators import compute
 
 from nnef_hw.errors import ModelError
-from nnef_hw.frontend.nnef.library import load_library
+from nnef_hw.frontend.nnef.evaluation.library import load_library
 from nnef_hw.frontend.shapes.extended import DEFAULTS, EXTENDED_RULES
 
 

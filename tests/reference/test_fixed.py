@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from nnef_hw.arithmetic.numerics import SOFTMAX_QTYPE, QType
 from nnef_hw.errors import SampleError
-from nnef_hw.numerics import SOFTMAX_QTYPE, QType
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import FixedParams, LayerParams, build_fixed, quantize
 from nnef_hw.reference import dequantize_outputs, quantize_inputs, run_fixed, trace_fixed

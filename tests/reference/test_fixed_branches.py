@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from nnef_hw.arithmetic.numerics import QType
 from nnef_hw.ir import Node, Stage, Tensor
-from nnef_hw.numerics import QType
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import FixedParams, LayerParams, build_fixed
 from nnef_hw.reference import run_fixed

@@ -7,7 +7,7 @@ import pytest
 
 from nnef_hw.ir import Graph, Node, Quantization, Tensor
 from nnef_hw.reference import run_float
-from nnef_hw.reference.float_quantize import code_range, decode, encode, fake_quantize
+from nnef_hw.reference.real.quantize import code_range, decode, encode, fake_quantize
 
 VALUES = [-9.0, -1.51, -1.0, -0.5, -0.25, -0.126, 0.0, 0.01, 0.126, 0.25, 0.5, 1.0, 1.51, 9.0]
 FLAGS = [(False, False), (True, False), (True, True)]

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from nnef_hw.errors import SampleError
-from nnef_hw.frontend.builder import Builder
+from nnef_hw.frontend.building.builder import Builder
 from nnef_hw.ir import Tensor
 from nnef_hw.reference import run_float, trace_float
-from nnef_hw.samples import load_samples
+from nnef_hw.samples.samples import load_samples
 
 
 def transposed(*shapes, dtype="scalar"):

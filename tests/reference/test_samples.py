@@ -6,8 +6,8 @@ from recurrent_graphs import gru, looped, onnx_layer
 
 from nnef_hw.errors import SampleError
 from nnef_hw.frontend import load
-from nnef_hw.samples import Samples, load_samples, spread_order
-from nnef_hw.scoring import Score, labelled, score
+from nnef_hw.samples.samples import Samples, load_samples, spread_order
+from nnef_hw.samples.scoring import Score, labelled, score
 from nnef_hw.testing import GraphBuilder
 
 

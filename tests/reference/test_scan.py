@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from nnef_hw.errors import ModelError
-from nnef_hw.frontend.builder import Builder
+from nnef_hw.frontend.building.builder import Builder
 from nnef_hw.ir import Tensor
 from nnef_hw.reference import run_float
 

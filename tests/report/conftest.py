@@ -4,7 +4,7 @@ import copy
 
 import pytest
 
-from nnef_hw.architecture import Activity, Timeline
+from nnef_hw.architecture.architecture import Activity, Timeline
 
 
 def _layer(name, op, kind, images, kernel=None, folding=(0, 0), in_dsp=0, **numbers):

@@ -1,6 +1,6 @@
 import pytest
 
-from nnef_hw.report import bounds
+from nnef_hw.report.wording import bounds
 
 
 def limit(name, cycles, codes):

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from nnef_hw.report import write_html
-from nnef_hw.report.labels import short_names, with_short_names
+from nnef_hw.report.wording.labels import short_names, with_short_names
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ import pytest
 from nnef_hw.ir import Quantization
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import Scheme, quantize
+from nnef_hw.report.pages.quantization_html import write_quantization_html
 from nnef_hw.report.quantization import describe_quantization
-from nnef_hw.report.quantization_html import write_quantization_html
-from nnef_hw.samples import Samples
+from nnef_hw.samples.samples import Samples
 from nnef_hw.testing import GraphBuilder
 
 

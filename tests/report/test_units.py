@@ -1,6 +1,6 @@
 import pytest
 
-from nnef_hw.report import units
+from nnef_hw.report.wording import units
 
 
 @pytest.mark.parametrize(

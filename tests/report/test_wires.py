@@ -3,7 +3,7 @@ import re
 import numpy as np
 import pytest
 
-from nnef_hw.report.wires import Edge, Grid, route
+from nnef_hw.report.pages.wires import Edge, Grid, route
 
 
 def grid_of(count, per_row=5):

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nnef_hw.blockram import BlockRam
 from nnef_hw.codegen.verilog import to_verilog
+from nnef_hw.hardware.geometry.blockram import BlockRam
 from nnef_hw.sim.cocotb_bench import run_cocotb
 from nnef_hw.sim.fast_runner import FastRunner
 from nnef_hw.sim.pysim import run_stream

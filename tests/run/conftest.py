@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nnef_hw.build.options import BuildOptions
-from nnef_hw.build.pipeline import build
+from nnef_hw.flow.options import BuildOptions
+from nnef_hw.flow.pipeline import build
 from nnef_hw.frontend import save
 from nnef_hw.ir import Graph
 from nnef_hw.testing import GraphBuilder

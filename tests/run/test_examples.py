@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from nnef_hw.manifest import read_manifest
+from nnef_hw.host.manifest import read_manifest
+from nnef_hw.host.streams import to_stream
 from nnef_hw.reference import quantize_inputs, run_fixed
 from nnef_hw.run.artifacts import BuildFolder
-from nnef_hw.run.streams import to_stream
 from nnef_hw.sim.pty_board import PtyBoard
 
 pytestmark = [pytest.mark.system, pytest.mark.verilator]

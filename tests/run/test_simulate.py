@@ -4,6 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from nnef_hw.boards import find_board
 from nnef_hw.errors import CheckError, SampleError
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import Scheme, quantize
@@ -17,9 +18,9 @@ from nnef_hw.run.simulate import (
     require_exact,
     simulation_row,
 )
-from nnef_hw.samples import Samples
-from nnef_hw.streaming import find_board, schedule
+from nnef_hw.samples.samples import Samples
 from nnef_hw.streaming.architecture import Streaming
+from nnef_hw.streaming.search.solver import schedule
 from nnef_hw.testing import GraphBuilder
 
 

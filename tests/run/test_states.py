@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from recurrent_graphs import delay_line
 
-from nnef_hw.build.options import BuildOptions
-from nnef_hw.build.pipeline import build
 from nnef_hw.errors import SampleError
+from nnef_hw.flow.options import BuildOptions
+from nnef_hw.flow.pipeline import build
 from nnef_hw.frontend import save
 from nnef_hw.reference import quantize_inputs, run_fixed
 from nnef_hw.run import open_device

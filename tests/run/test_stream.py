@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 from temporal_graphs import classifier, padded
 
-from nnef_hw.build.options import BuildOptions
-from nnef_hw.build.pipeline import build
 from nnef_hw.errors import SampleError
+from nnef_hw.flow.options import BuildOptions
+from nnef_hw.flow.pipeline import build
 from nnef_hw.frontend import load, save
 from nnef_hw.passes import simplify
-from nnef_hw.passes.stream_time import StreamTime
+from nnef_hw.passes.time.stream_time import StreamTime
 from nnef_hw.quantize import quantize
 from nnef_hw.reference import quantize_inputs, run_fixed, run_float
 from nnef_hw.run import open_device
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.executors import make_executor
 from nnef_hw.run.simulate import compare, simulate
-from nnef_hw.samples import Samples, load_samples
+from nnef_hw.samples.samples import Samples, load_samples
 
 WINDOWS = 30
 

@@ -6,7 +6,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from nnef_hw.boards import find_board
-from nnef_hw.boards.top import BoardTop
+from nnef_hw.boards.hardware.top import BoardTop
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.errors import CheckError, ToolError
 from nnef_hw.sim.board_runner import BoardTransport

@@ -7,16 +7,17 @@ import sys
 import numpy as np
 import pytest
 
+from nnef_hw.boards import find_board
 from nnef_hw.codegen.verilog import to_verilog
-from nnef_hw.devices import GENERIC, Target
+from nnef_hw.hardware.devices import GENERIC, Target
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import quantize
 from nnef_hw.reference import run_fixed
 from nnef_hw.run.rtl import payloads
 from nnef_hw.run.simulate import random_codes
 from nnef_hw.sim.cocotb_bench import write_bench
-from nnef_hw.streaming import find_board, schedule
-from nnef_hw.streaming.accelerator import Accelerator
+from nnef_hw.streaming.hardware.accelerator import Accelerator
+from nnef_hw.streaming.search.solver import schedule
 from nnef_hw.testing import GraphBuilder
 
 pytestmark = [pytest.mark.system, pytest.mark.icarus]

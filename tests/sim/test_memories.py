@@ -8,9 +8,9 @@ from amaranth.lib.wiring import In, Out
 
 from nnef_hw import parts
 from nnef_hw.boards import find_board
-from nnef_hw.boards.phy import UartPhy
+from nnef_hw.boards.hardware.phy import UartPhy
 from nnef_hw.codegen.verilog import to_verilog
-from nnef_hw.rtl.pads import FlashPads, padded_top, pads_verilog
+from nnef_hw.rtl.readers.pads import FlashPads, padded_top, pads_verilog
 from nnef_hw.sim.board_runner import BoardTransport
 from nnef_hw.sim.memories import FlashModel, simulated_board
 

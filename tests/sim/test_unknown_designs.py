@@ -14,26 +14,27 @@ from icarus_bench import (
     without_initial_values,
 )
 
-from nnef_hw.build.emit import GENERATOR, board_of
+from nnef_hw.boards import find_board
 from nnef_hw.codegen.board import DEFAULT_BAUD
 from nnef_hw.codegen.fusesoc import axi_testbench
 from nnef_hw.codegen.ip import axi_wrapper
 from nnef_hw.codegen.manifest import link_entry, make_manifest
 from nnef_hw.codegen.verilog import to_verilog
-from nnef_hw.devices import GENERIC, Target
-from nnef_hw.engine.accelerator import EngineAccelerator
-from nnef_hw.engine.timing import simulate_frames
-from nnef_hw.manifest import manifest_hash
-from nnef_hw.protocol import MAX_PAYLOAD, Reply, Request, identity_payload
+from nnef_hw.engine.hardware.accelerator import EngineAccelerator
+from nnef_hw.engine.timing.timing import simulate_frames
+from nnef_hw.flow.emit import GENERATOR, board_of
+from nnef_hw.hardware.devices import GENERIC, Target
+from nnef_hw.host.link import Packet, encode_packet
+from nnef_hw.host.manifest import manifest_hash
+from nnef_hw.host.protocol import MAX_PAYLOAD, Reply, Request, identity_payload
+from nnef_hw.host.streams import to_stream
 from nnef_hw.reference import run_fixed
-from nnef_hw.run.link import Packet, encode_packet
 from nnef_hw.run.rtl import payloads
 from nnef_hw.run.simulate import random_codes
-from nnef_hw.run.streams import to_stream
 from nnef_hw.sim.board_runner import PLL_MODELS
 from nnef_hw.sim.cocotb_bench import write_bench
-from nnef_hw.streaming import find_board, schedule
-from nnef_hw.streaming.accelerator import Accelerator
+from nnef_hw.streaming.hardware.accelerator import Accelerator
+from nnef_hw.streaming.search.solver import schedule
 
 pytestmark = [pytest.mark.system, pytest.mark.icarus]
 

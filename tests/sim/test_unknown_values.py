@@ -6,14 +6,15 @@ from hypothesis import HealthCheck, Phase, given, reject, seed, settings
 from icarus_bench import run_bench, without_initial_values
 from streamable_graphs import random_networks
 
+from nnef_hw.boards import find_board
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.errors import ErrorGroup, TargetError, UnsupportedError
 from nnef_hw.reference import run_fixed
 from nnef_hw.run.rtl import payloads
 from nnef_hw.run.simulate import random_codes
-from nnef_hw.streaming import find_board, schedule
-from nnef_hw.streaming.accelerator import Accelerator
-from nnef_hw.streaming.beats import simulate_beats
+from nnef_hw.streaming.beats.beats import simulate_beats
+from nnef_hw.streaming.hardware.accelerator import Accelerator
+from nnef_hw.streaming.search.solver import schedule
 
 pytestmark = pytest.mark.icarus
 

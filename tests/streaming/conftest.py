@@ -7,23 +7,23 @@ import pytest
 from simulators import is_worth_compiling
 
 from nnef_hw.codegen.verilog import to_verilog
+from nnef_hw.host.streams import to_stream
 from nnef_hw.ir.batch import sample_extents
-from nnef_hw.parts.linebuffer import LineBuffer
-from nnef_hw.parts.requantizer import Requantizer
+from nnef_hw.parts.arrays.requantizer import Requantizer
+from nnef_hw.parts.windows.linebuffer import LineBuffer
 from nnef_hw.reference import run_fixed
-from nnef_hw.run.streams import to_stream
 from nnef_hw.sim import verilator
 from nnef_hw.sim.fast_runner import FastRunner
 from nnef_hw.sim.frames import pack_frames, unpack_frames
 from nnef_hw.sim.pysim import StreamBench
-from nnef_hw.streaming import lower
-from nnef_hw.streaming.accelerator import Accelerator
-from nnef_hw.streaming.arrays import ArrayFolding
-from nnef_hw.streaming.beats import BeatTimes, predict_interval, simulate_beats
-from nnef_hw.streaming.fifos import give_fifos, shrink_fifos
-from nnef_hw.streaming.options import layer_options
-from nnef_hw.streaming.steady import cycles_per_frame
-from nnef_hw.streaming.systolic import SystolicFolding
+from nnef_hw.streaming.beats.beats import BeatTimes, predict_interval, simulate_beats
+from nnef_hw.streaming.beats.fifos import give_fifos, shrink_fifos
+from nnef_hw.streaming.beats.steady import cycles_per_frame
+from nnef_hw.streaming.filters.arrays import ArrayFolding
+from nnef_hw.streaming.filters.systolic import SystolicFolding
+from nnef_hw.streaming.foldings.lower import lower
+from nnef_hw.streaming.hardware.accelerator import Accelerator
+from nnef_hw.streaming.search.options import layer_options
 
 
 @pytest.fixture(autouse=True)

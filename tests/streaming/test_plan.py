@@ -3,9 +3,13 @@ import json
 import numpy as np
 import pytest
 
+from nnef_hw.boards import find_board
 from nnef_hw.codegen.verilog import to_verilog
-from nnef_hw.streaming import Plan, Resources, find_board, lower, schedule
-from nnef_hw.streaming.accelerator import Accelerator
+from nnef_hw.hardware.devices import Resources
+from nnef_hw.streaming.foldings.lower import lower
+from nnef_hw.streaming.foldings.plan import Plan
+from nnef_hw.streaming.hardware.accelerator import Accelerator
+from nnef_hw.streaming.search.solver import schedule
 from nnef_hw.testing import GraphBuilder
 
 

@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 from sweeps import alternate, few
 
+from nnef_hw.boards import find_board
 from nnef_hw.errors import UnsupportedError
-from nnef_hw.streaming import check_streamable, find_board, lower, schedule
-from nnef_hw.streaming.beats import DeadlockError, simulate_beats
+from nnef_hw.streaming.beats.beats import DeadlockError, simulate_beats
+from nnef_hw.streaming.foldings.lower import lower
+from nnef_hw.streaming.foldings.support import check_streamable
+from nnef_hw.streaming.search.solver import schedule
 from nnef_hw.testing import GraphBuilder
 
 FRAMES = 3

@@ -5,10 +5,11 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, reject, seed, settings
 from streamable_graphs import random_networks
 
+from nnef_hw.boards import find_board
 from nnef_hw.errors import ErrorGroup, TargetError, UnsupportedError
-from nnef_hw.streaming import find_board, schedule
-from nnef_hw.streaming.beats import predict_interval, simulate_beats
-from nnef_hw.streaming.steady import cycles_per_frame
+from nnef_hw.streaming.beats.beats import predict_interval, simulate_beats
+from nnef_hw.streaming.beats.steady import cycles_per_frame
+from nnef_hw.streaming.search.solver import schedule
 
 FRAMES = 2
 STEADY = 48

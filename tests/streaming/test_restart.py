@@ -5,15 +5,16 @@ import pytest
 from recurrent_graphs import convolved, looped
 from temporal_graphs import unlike_branches
 
+from nnef_hw.boards import find_board
 from nnef_hw.codegen.verilog import to_verilog
+from nnef_hw.host.streams import to_stream
 from nnef_hw.ir import Stage
 from nnef_hw.passes import simplify
-from nnef_hw.passes.stream_time import StreamTime
+from nnef_hw.passes.time.stream_time import StreamTime
 from nnef_hw.reference import run_fixed
-from nnef_hw.run.streams import to_stream
 from nnef_hw.sim.fast_runner import FastRunner
-from nnef_hw.streaming import find_board, schedule
-from nnef_hw.streaming.accelerator import MOST_HOPS, Accelerator
+from nnef_hw.streaming.hardware.accelerator import MOST_HOPS, Accelerator
+from nnef_hw.streaming.search.solver import schedule
 from nnef_hw.testing import GraphBuilder
 
 pytestmark = pytest.mark.verilator

@@ -10,16 +10,16 @@ from dataclasses import replace
 from typing import Any
 
 from nnef_hw.errors import ModelError, NnefHwError, raise_all
-from nnef_hw.frontend.builder import Builder
-from nnef_hw.frontend.nnef.checker import Findings, check_document
-from nnef_hw.frontend.nnef.evaluate import Evaluator
-from nnef_hw.frontend.nnef.operators import nearest
-from nnef_hw.frontend.nnef.quant_file import QuantizationLine
-from nnef_hw.frontend.nnef.rules import STRICT, Rules
-from nnef_hw.frontend.nnef.scope import Scope
-from nnef_hw.frontend.nnef.syntax import Assignment, Document, Identifier
-from nnef_hw.frontend.nnef.variable_data import NoData, VariableData
-from nnef_hw.frontend.nnef.walk import identifiers
+from nnef_hw.frontend.building.builder import Builder
+from nnef_hw.frontend.nnef.checking.checker import Findings, check_document
+from nnef_hw.frontend.nnef.evaluation.evaluate import Evaluator
+from nnef_hw.frontend.nnef.evaluation.operators import nearest
+from nnef_hw.frontend.nnef.evaluation.quant_file import QuantizationLine
+from nnef_hw.frontend.nnef.evaluation.rules import STRICT, Rules
+from nnef_hw.frontend.nnef.evaluation.scope import Scope
+from nnef_hw.frontend.nnef.evaluation.variable_data import NoData, VariableData
+from nnef_hw.frontend.nnef.language.syntax import Assignment, Document, Identifier
+from nnef_hw.frontend.nnef.language.walk import identifiers
 from nnef_hw.ir import Graph, Tensor
 
 __all__ = ["lower"]

@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from nnef_hw.errors import ErrorGroup, ModelError, NnefHwError, UsageError, raise_all
-from nnef_hw.frontend.nnef.archive import Archive, open_archive
-from nnef_hw.frontend.nnef.fixed import FIXED_FILE, read_fixed
-from nnef_hw.frontend.nnef.integer_bias import scale_integer_biases
+from nnef_hw.frontend.nnef.archive.archive import Archive, open_archive
+from nnef_hw.frontend.nnef.archive.integer_bias import scale_integer_biases
+from nnef_hw.frontend.nnef.evaluation.quant_file import QuantizationLine, read_quantization
+from nnef_hw.frontend.nnef.evaluation.rules import LENIENT, STRICT, Rules
+from nnef_hw.frontend.nnef.evaluation.variable_data import NoData, VariableData
+from nnef_hw.frontend.nnef.evaluation.variables import VariableReader
+from nnef_hw.frontend.nnef.language.parser import parse_document
+from nnef_hw.frontend.nnef.language.syntax import Document
 from nnef_hw.frontend.nnef.lower import lower
-from nnef_hw.frontend.nnef.parser import parse_document
-from nnef_hw.frontend.nnef.quant_file import QuantizationLine, read_quantization
-from nnef_hw.frontend.nnef.rules import LENIENT, STRICT, Rules
-from nnef_hw.frontend.nnef.syntax import Document
 from nnef_hw.frontend.nnef.tract import rendered, tract_rules
-from nnef_hw.frontend.nnef.variable_data import NoData, VariableData
-from nnef_hw.frontend.nnef.variables import VariableReader
+from nnef_hw.frontend.nnef.writing.fixed import FIXED_FILE, read_fixed
 from nnef_hw.ir import Graph
 
 __all__ = ["detect_dialect", "load_nnef"]

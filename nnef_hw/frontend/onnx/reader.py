@@ -6,19 +6,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from nnef_hw.errors import NnefHwError, raise_all
-from nnef_hw.frontend.onnx import operators
-from nnef_hw.frontend.onnx.checks import check_structure
-from nnef_hw.frontend.onnx.function_bodies import FunctionBodies
-from nnef_hw.frontend.onnx.interface import bind_inputs, cut_at
-from nnef_hw.frontend.onnx.lower import lower
-from nnef_hw.frontend.onnx.protobuf import read_model
-from nnef_hw.frontend.onnx.refused import grouped
-from nnef_hw.frontend.onnx.symbols import Symbols
+from nnef_hw.frontend.onnx import operators, quantization
+from nnef_hw.frontend.onnx.file.checks import check_structure
+from nnef_hw.frontend.onnx.file.symbols import Symbols
+from nnef_hw.frontend.onnx.lowering.function_bodies import FunctionBodies
+from nnef_hw.frontend.onnx.lowering.interface import bind_inputs, cut_at
+from nnef_hw.frontend.onnx.lowering.lower import lower
+from nnef_hw.frontend.onnx.lowering.protobuf import read_model
+from nnef_hw.frontend.onnx.lowering.refused import grouped
 from nnef_hw.ir import Graph
 
 __all__ = ["load_onnx"]
 
-_OPERATOR_MODULES = operators
+_OPERATOR_MODULES = operators, quantization
 
 
 def load_onnx(

@@ -9,9 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.errors import UsageError
-from nnef_hw.frontend.model_file import similar_names
-from nnef_hw.frontend.tflite.graph_names import graph_names
-from nnef_hw.frontend.tflite.model import TfliteModel, TfliteOperator, TfliteSubgraph, TfliteTensor
+from nnef_hw.frontend.building.model_file import similar_names
+from nnef_hw.frontend.tflite.file.model import (
+    TfliteModel,
+    TfliteOperator,
+    TfliteSubgraph,
+    TfliteTensor,
+)
+from nnef_hw.frontend.tflite.lowering.graph_names import graph_names
 
 __all__ = ["bind_inputs", "cut_at"]
 

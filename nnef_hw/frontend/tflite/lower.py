@@ -13,26 +13,26 @@ from nnef_hw.errors import (
     UsageError,
     raise_all,
 )
-from nnef_hw.frontend.builder import Builder
-from nnef_hw.frontend.tflite.calls import TfliteCall, identifier
-from nnef_hw.frontend.tflite.conversions import Conversions
-from nnef_hw.frontend.tflite.graph_names import graph_names
-from nnef_hw.frontend.tflite.integer_inputs import is_converted, is_rescaled
-from nnef_hw.frontend.tflite.model import (
+from nnef_hw.frontend.building.builder import Builder
+from nnef_hw.frontend.building.whole_steps import whole_steps
+from nnef_hw.frontend.tflite.file.model import (
     FLOAT32,
     TfliteModel,
     TfliteOperator,
     TfliteSubgraph,
     TfliteTensor,
 )
+from nnef_hw.frontend.tflite.lowering.calls import TfliteCall, identifier
+from nnef_hw.frontend.tflite.lowering.conversions import Conversions
+from nnef_hw.frontend.tflite.lowering.graph_names import graph_names
+from nnef_hw.frontend.tflite.lowering.integer_inputs import is_converted, is_rescaled
+from nnef_hw.frontend.tflite.lowering.registry import definition_of
+from nnef_hw.frontend.tflite.lowering.states import Handle, States, initial_values
+from nnef_hw.frontend.tflite.lowering.values import Value
 from nnef_hw.frontend.tflite.operators.blocks import lower_in_blocks
-from nnef_hw.frontend.tflite.registry import definition_of
-from nnef_hw.frontend.tflite.states import Handle, States, initial_values
-from nnef_hw.frontend.tflite.values import Value
-from nnef_hw.frontend.whole_steps import whole_steps
 from nnef_hw.ir import Graph, Tensor
 from nnef_hw.ir.quantization import same_quantization
-from nnef_hw.reference.float_quantize import decode
+from nnef_hw.reference.real.quantize import decode
 
 __all__ = ["lower"]
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from nnef_hw.frontend.tflite import operators
-from nnef_hw.frontend.tflite.flatbuffer import read_model
-from nnef_hw.frontend.tflite.integer_inputs import bind_shapes
+from nnef_hw.frontend.tflite.file.flatbuffer import read_model
 from nnef_hw.frontend.tflite.interface import bind_inputs, cut_at
 from nnef_hw.frontend.tflite.lower import lower
+from nnef_hw.frontend.tflite.lowering.integer_inputs import bind_shapes
 from nnef_hw.ir import Graph
 
 __all__ = ["load_tflite"]

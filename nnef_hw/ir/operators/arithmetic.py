@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from nnef_hw.arithmetic.numerics import AddRequant, Requant
+from nnef_hw.arithmetic.tflite.division import TfliteQuotient
+from nnef_hw.arithmetic.tflite.numerics import TfliteAddRequant, TfliteRequant
 from nnef_hw.ir.operators.operator import CanonicalOperator, Trait
-from nnef_hw.numerics import AddRequant, Requant
-from nnef_hw.tflite_division import TfliteQuotient
-from nnef_hw.tflite_numerics import TfliteAddRequant, TfliteRequant
 
 __all__ = ["OPERATORS"]
 

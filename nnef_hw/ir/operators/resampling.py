@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from nnef_hw.interpolation import Places
+from nnef_hw.arithmetic.interpolation import Places
 from nnef_hw.ir.operators.attributes import Attributes, Pair, integer_pair
 from nnef_hw.ir.operators.operator import CanonicalOperator, Trait
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
+from nnef_hw.arithmetic.numerics import Requant
+from nnef_hw.arithmetic.tflite.numerics import TfliteAverage, TfliteRequant
 from nnef_hw.ir.operators.attributes import (
     Attributes,
     Pair,
@@ -13,8 +15,6 @@ from nnef_hw.ir.operators.attributes import (
     padding_pairs,
 )
 from nnef_hw.ir.operators.operator import CanonicalOperator, Trait
-from nnef_hw.numerics import Requant
-from nnef_hw.tflite_numerics import TfliteAverage, TfliteRequant
 
 __all__ = [
     "OPERATORS",

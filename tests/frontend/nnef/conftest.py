@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from nnef_hw.frontend.nnef import load_nnef
-from nnef_hw.frontend.nnef.tensor_file import write_tensor
+from nnef_hw.frontend.nnef.archive.tensor_file import write_tensor
 
 DOCUMENT = """version 1.0;
 graph net({inputs}) -> ({outputs})

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from nnef_hw.frontend.onnx.registry import known_lowerings
+from nnef_hw.frontend.onnx.lowering.registry import known_lowerings
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "onnx.md"
 

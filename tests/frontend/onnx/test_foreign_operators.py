@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from onnx_runtime import run_onnxruntime
 
-from nnef_hw.build.fixed import fix_model
+from nnef_hw.arithmetic.numerics import QType
 from nnef_hw.cli import main
-from nnef_hw.numerics import QType
+from nnef_hw.flow.fixed import fix_model
 from nnef_hw.reference import dequantize_outputs, quantize_inputs, run_fixed, run_float
-from nnef_hw.reference.float_quantize import encode
-from nnef_hw.samples import Samples
+from nnef_hw.reference.real.quantize import encode
+from nnef_hw.samples.samples import Samples
 
 onnx = pytest.importorskip("onnx", reason="pip install nnef-hw[onnx]")
 

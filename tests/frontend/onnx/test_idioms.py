@@ -6,7 +6,7 @@ from onnx_runtime import run_onnxruntime
 
 from nnef_hw.passes import simplify
 from nnef_hw.reference import run_float
-from nnef_hw.streaming.support import check_streamable
+from nnef_hw.streaming.foldings.support import check_streamable
 
 onnx = pytest.importorskip("onnx", reason="pip install nnef-hw[onnx]")
 

@@ -6,7 +6,7 @@ import pytest
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import quantize
 from nnef_hw.reference import dequantize_outputs, quantize_inputs, run_fixed, run_float
-from nnef_hw.streaming import lower
+from nnef_hw.streaming.foldings.lower import lower
 
 onnx = pytest.importorskip("onnx", reason="pip install nnef-hw[onnx]")
 

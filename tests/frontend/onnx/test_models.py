@@ -5,13 +5,13 @@ import pytest
 from archives import unpack
 from pass_list import PassList
 
-from nnef_hw.build.fixed import fix_model
 from nnef_hw.cli import main
+from nnef_hw.flow.fixed import fix_model
 from nnef_hw.frontend import load
-from nnef_hw.frontend.nnef.digest import structure_hash
+from nnef_hw.frontend.nnef.writing.digest import structure_hash
 from nnef_hw.quantize import Scheme
 from nnef_hw.reference import run_float
-from nnef_hw.samples import load_samples
+from nnef_hw.samples.samples import load_samples
 
 NETWORKS = [
     "digits_mlp", "jvowels_conv1d_tanh", "mlperf_ic_resnet8", "mlperf_ic_resnet8_wide",

@@ -7,7 +7,7 @@ import onnx
 import pytest
 from onnx.reference import ReferenceEvaluator
 
-from nnef_hw.frontend.onnx.registry import known_lowerings
+from nnef_hw.frontend.onnx.lowering.registry import known_lowerings
 from nnef_hw.reference import run_float
 
 OLDEST = 6

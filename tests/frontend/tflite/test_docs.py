@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from nnef_hw.frontend.tflite.registry import known_operators
+from nnef_hw.frontend.tflite.lowering.registry import known_operators
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "tflite.md"
 

@@ -8,7 +8,7 @@ from tflite_file import TfliteFile
 
 from nnef_hw.errors import ModelError, NnefHwError, UnsupportedError
 from nnef_hw.frontend import load
-from nnef_hw.frontend.tflite.registry import known_operators
+from nnef_hw.frontend.tflite.lowering.registry import known_operators
 
 
 def product(op="MUL", table="MulOptions", **weights):

@@ -6,7 +6,7 @@ from tflite_cases import RESULTS, operator_cases
 from tflite_file import TfliteFile
 
 from nnef_hw.errors import NnefHwError
-from nnef_hw.frontend.tflite.registry import known_operators
+from nnef_hw.frontend.tflite.lowering.registry import known_operators
 from nnef_hw.reference import run_float
 
 CASES = operator_cases()

@@ -8,7 +8,7 @@ import pytest
 
 from nnef_hw.cli import main
 from nnef_hw.frontend import load
-from nnef_hw.frontend.tflite.flatbuffer import read_model
+from nnef_hw.frontend.tflite.file.flatbuffer import read_model
 from nnef_hw.ir import Trait
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import quantize

@@ -9,8 +9,8 @@ import numpy as np
 from claims.frames import RAM, beats, claim, marked
 from claims.operators import sum_items
 from nnef_hw import parts
-from nnef_hw.adders import multiply_matrix
-from nnef_hw.numerics import Requant
+from nnef_hw.arithmetic.adders import multiply_matrix
+from nnef_hw.arithmetic.numerics import Requant
 
 __all__ = ["ARRAYS"]
 

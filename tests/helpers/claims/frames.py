@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from prover import Claim
 
-from nnef_hw.blockram import BlockRam
+from nnef_hw.hardware.geometry.blockram import BlockRam
 
 __all__ = ["RAM", "beats", "claim", "marked", "payloads"]
 

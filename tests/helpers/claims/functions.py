@@ -9,9 +9,9 @@ import numpy as np
 from claims.frames import RAM, beats, claim, marked
 from claims.operators import sum_items
 from nnef_hw import parts
-from nnef_hw.numerics import QType, Requant, exp_table, softmax_codes
-from nnef_hw.tables import look_up
-from nnef_hw.tflite_numerics import TfliteRequant
+from nnef_hw.arithmetic.numerics import QType, Requant, exp_table, softmax_codes
+from nnef_hw.arithmetic.tables import look_up
+from nnef_hw.arithmetic.tflite.numerics import TfliteRequant
 
 __all__ = ["FUNCTIONS"]
 

@@ -9,9 +9,9 @@ from prover import Claim
 
 from claims.frames import RAM, beats, claim, marked, payloads
 from nnef_hw import parts
-from nnef_hw.blockram import BlockRam
-from nnef_hw.rtl.fork import Fork
-from nnef_hw.rtl.stream import Fifo
+from nnef_hw.hardware.geometry.blockram import BlockRam
+from nnef_hw.rtl.streams.fork import Fork
+from nnef_hw.rtl.streams.stream import Fifo
 
 __all__ = ["MOVEMENT"]
 

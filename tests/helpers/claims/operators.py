@@ -9,8 +9,8 @@ from prover import Claim
 
 from claims.frames import RAM, beats, claim, marked, payloads
 from nnef_hw import parts
-from nnef_hw.numerics import AddRequant, argmax_codes, argmin_codes
-from nnef_hw.window import Window
+from nnef_hw.arithmetic.numerics import AddRequant, argmax_codes, argmin_codes
+from nnef_hw.hardware.geometry.window import Window
 
 __all__ = ["OPERATORS"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from nnef_hw.errors import UnsupportedError
-from nnef_hw.frontend.nnef.invocation import Invoked
+from nnef_hw.frontend.nnef.evaluation.invocation import Invoked
 from nnef_hw.ir import Quantization
 
 __all__ = ["datum_type"]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from nnef_hw.frontend.nnef.rules import STRICT, Rules
-from nnef_hw.frontend.nnef.syntax import Document, Invocation, Literal
+from nnef_hw.frontend.nnef.evaluation.rules import STRICT, Rules
+from nnef_hw.frontend.nnef.language.syntax import Document, Invocation, Literal
+from nnef_hw.frontend.nnef.language.walk import walk
 from nnef_hw.frontend.nnef.tract.elementwise import ELEMENTWISE
 from nnef_hw.frontend.nnef.tract.loops import LOOPS
 from nnef_hw.frontend.nnef.tract.products import PRODUCTS
@@ -14,7 +15,6 @@ from nnef_hw.frontend.nnef.tract.sampling import SAMPLING
 from nnef_hw.frontend.nnef.tract.shapes import SHAPES
 from nnef_hw.frontend.nnef.tract.symbols import symbol_values
 from nnef_hw.frontend.nnef.tract.windows import WINDOWS
-from nnef_hw.frontend.nnef.walk import walk
 
 __all__ = ["TRACT", "tract_rules"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from nnef_hw.frontend.nnef.invocation import Invoked
+from nnef_hw.frontend.nnef.evaluation.invocation import Invoked
 from nnef_hw.frontend.nnef.tract.values import cast, promote
 from nnef_hw.ir import Tensor
 

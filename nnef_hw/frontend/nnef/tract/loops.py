@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nnef_hw.errors import NnefHwError, UnsupportedError
-from nnef_hw.frontend.nnef.coercion import plain
-from nnef_hw.frontend.nnef.invocation import Invoked
-from nnef_hw.frontend.nnef.library import load_library
-from nnef_hw.frontend.nnef.operators import nearest
-from nnef_hw.frontend.nnef.scope import Scope
-from nnef_hw.frontend.nnef.syntax import Declaration
+from nnef_hw.frontend.nnef.evaluation.coercion import plain
+from nnef_hw.frontend.nnef.evaluation.invocation import Invoked
+from nnef_hw.frontend.nnef.evaluation.library import load_library
+from nnef_hw.frontend.nnef.evaluation.operators import nearest
+from nnef_hw.frontend.nnef.evaluation.scope import Scope
+from nnef_hw.frontend.nnef.language.syntax import Declaration
 from nnef_hw.ir import Graph, Tensor
 
 __all__ = ["LOOPS", "identifier_of"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from nnef_hw.frontend.nnef.invocation import Invoked
+from nnef_hw.frontend.nnef.evaluation.invocation import Invoked
 from nnef_hw.frontend.nnef.tract.datum import datum_type
 from nnef_hw.frontend.nnef.tract.values import cast, is_present, tensors
 from nnef_hw.ir import Tensor

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from nnef_hw.frontend.nnef.invocation import Invoked
-from nnef_hw.frontend.nnef.scope import Names
+from nnef_hw.frontend.nnef.evaluation.invocation import Invoked
+from nnef_hw.frontend.nnef.evaluation.scope import Names
 from nnef_hw.frontend.nnef.tract.datum import datum_type
 from nnef_hw.frontend.nnef.tract.products import legacy_expression
 from nnef_hw.frontend.nnef.tract.values import cast, number

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.errors import UnsupportedError
-from nnef_hw.frontend.nnef.invocation import Invoked
+from nnef_hw.frontend.nnef.evaluation.invocation import Invoked
 from nnef_hw.frontend.nnef.tract.values import extents, is_present, numbers
 from nnef_hw.ir import Tensor
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from nnef_hw.frontend.nnef import sources
-from nnef_hw.frontend.nnef.invocation import Invoked
+from nnef_hw.frontend.nnef.evaluation import sources
+from nnef_hw.frontend.nnef.evaluation.invocation import Invoked
 from nnef_hw.frontend.nnef.tract.datum import datum_type
 from nnef_hw.frontend.nnef.tract.values import as_standard, cast, extents, indices, number
 from nnef_hw.ir import Tensor

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from nnef_hw.errors import ModelError, NnefHwError, UnsupportedError, UsageError, raise_all
-from nnef_hw.frontend.nnef.operators import nearest
-from nnef_hw.frontend.nnef.syntax import Document, Extension, Identifier, Invocation
-from nnef_hw.frontend.nnef.walk import identifiers, walk
+from nnef_hw.frontend.nnef.evaluation.operators import nearest
+from nnef_hw.frontend.nnef.language.syntax import Document, Extension, Identifier, Invocation
+from nnef_hw.frontend.nnef.language.walk import identifiers, walk
 
 __all__ = ["symbol_values"]
 

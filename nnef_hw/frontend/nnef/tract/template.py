@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from nnef_hw.errors import Location, ModelError
-from nnef_hw.frontend.nnef.archive import Archive
+from nnef_hw.frontend.nnef.archive.archive import Archive
 
 __all__ = ["rendered"]
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.frontend.nnef.invocation import Invoked
-from nnef_hw.frontend.nnef.library import load_library
+from nnef_hw.frontend.nnef.evaluation.invocation import Invoked
+from nnef_hw.frontend.nnef.evaluation.library import load_library
 from nnef_hw.ir import Tensor
 
 __all__ = [

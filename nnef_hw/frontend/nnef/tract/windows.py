@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from nnef_hw.errors import UnsupportedError
-from nnef_hw.frontend.nnef.invocation import Invoked
+from nnef_hw.frontend.nnef.evaluation.invocation import Invoked
 from nnef_hw.ir import Quantization, Tensor
 
 __all__ = ["WINDOWS"]

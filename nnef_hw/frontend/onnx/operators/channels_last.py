@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from nnef_hw.frontend.onnx.calls import OnnxCall, Value
-from nnef_hw.frontend.onnx.declarations import CHANNELS_LAST
+from nnef_hw.frontend.onnx.file.declarations import CHANNELS_LAST
+from nnef_hw.frontend.onnx.lowering.calls import OnnxCall, Value
+from nnef_hw.frontend.onnx.lowering.registry import lowers
 from nnef_hw.frontend.onnx.operators.normalization import batch_normalization
 from nnef_hw.frontend.onnx.operators.windows import conv, max_pool
-from nnef_hw.frontend.onnx.registry import lowers
 
 __all__: list[str] = []
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.frontend.onnx.calls import OnnxCall, Value
-from nnef_hw.frontend.onnx.model import FLOAT32, INT64, Constant
+from nnef_hw.frontend.onnx.file.model import FLOAT32, INT64, Constant
+from nnef_hw.frontend.onnx.lowering.calls import OnnxCall, Value
+from nnef_hw.frontend.onnx.lowering.registry import lowers
 from nnef_hw.frontend.onnx.operators.indexing import gather
-from nnef_hw.frontend.onnx.registry import lowers
 
 __all__: list[str] = []
 

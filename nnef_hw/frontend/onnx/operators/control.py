@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from nnef_hw.frontend.onnx.calls import OnnxCall, Value
-from nnef_hw.frontend.onnx.loops import Loop
-from nnef_hw.frontend.onnx.model import BOOL, INT64, OnnxGraph
-from nnef_hw.frontend.onnx.recurrences import recurrence
-from nnef_hw.frontend.onnx.registry import lowers
-from nnef_hw.frontend.recurrences import MAX_TURNS
+from nnef_hw.frontend.building.recurrences import MAX_TURNS
+from nnef_hw.frontend.onnx.file.model import BOOL, INT64, OnnxGraph
+from nnef_hw.frontend.onnx.lowering.calls import OnnxCall, Value
+from nnef_hw.frontend.onnx.lowering.loops import Loop
+from nnef_hw.frontend.onnx.lowering.recurrences import recurrence
+from nnef_hw.frontend.onnx.lowering.registry import lowers
 
 __all__: list[str] = []
 

@@ -6,9 +6,9 @@ import math
 from functools import reduce
 from typing import Any
 
-from nnef_hw.frontend.onnx.calls import OnnxCall, Operand, Value
-from nnef_hw.frontend.onnx.model import BOOL
-from nnef_hw.frontend.onnx.registry import add_lowering, lowers
+from nnef_hw.frontend.onnx.file.model import BOOL
+from nnef_hw.frontend.onnx.lowering.calls import OnnxCall, Operand, Value
+from nnef_hw.frontend.onnx.lowering.registry import add_lowering, lowers
 
 __all__ = ["hard_sigmoid", "softsign", "thresholded_relu"]
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from nnef_hw.frontend.onnx.calls import OnnxCall, Value
-from nnef_hw.frontend.onnx.declarations import MICROSOFT
+from nnef_hw.frontend.onnx.file.declarations import MICROSOFT
+from nnef_hw.frontend.onnx.lowering.calls import OnnxCall, Value
+from nnef_hw.frontend.onnx.lowering.registry import lowers
 from nnef_hw.frontend.onnx.operators.elementwise import gelu_of, hard_sigmoid
 from nnef_hw.frontend.onnx.operators.matrix import gemm, matmul
 from nnef_hw.frontend.onnx.operators.normalization import layer_normalized
 from nnef_hw.frontend.onnx.operators.windows import conv
-from nnef_hw.frontend.onnx.registry import lowers
 
 __all__: list[str] = []
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from nnef_hw.frontend.onnx.calls import OnnxCall, Value
-from nnef_hw.frontend.onnx.model import BOOL, INT64
+from nnef_hw.frontend.onnx.file.model import BOOL, INT64
+from nnef_hw.frontend.onnx.lowering.calls import OnnxCall, Value
+from nnef_hw.frontend.onnx.lowering.registry import lowers
 from nnef_hw.frontend.onnx.operators.slicing import sliced
-from nnef_hw.frontend.onnx.registry import lowers
 
 __all__: list[str] = []
 

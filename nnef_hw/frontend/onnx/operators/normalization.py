@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from nnef_hw.frontend.onnx.calls import OnnxCall, Value
-from nnef_hw.frontend.onnx.model import BOOL, INT64
-from nnef_hw.frontend.onnx.registry import lowers
+from nnef_hw.frontend.onnx.file.model import BOOL, INT64
+from nnef_hw.frontend.onnx.lowering.calls import OnnxCall, Value
+from nnef_hw.frontend.onnx.lowering.registry import lowers
 
 __all__: list[str] = []
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from nnef_hw.frontend.onnx.calls import OnnxCall, Value
-from nnef_hw.frontend.onnx.loops import Loop
-from nnef_hw.frontend.onnx.model import BOOL, INT64
+from nnef_hw.frontend.onnx.file.model import BOOL, INT64
+from nnef_hw.frontend.onnx.lowering.calls import OnnxCall, Value
+from nnef_hw.frontend.onnx.lowering.loops import Loop
+from nnef_hw.frontend.onnx.lowering.registry import Lowering, lowers
 from nnef_hw.frontend.onnx.operators.elementwise import hard_sigmoid, softsign, thresholded_relu
 from nnef_hw.frontend.onnx.operators.slicing import sliced
-from nnef_hw.frontend.onnx.registry import Lowering, lowers
 
 __all__: list[str] = []
 

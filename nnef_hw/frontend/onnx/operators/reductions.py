@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from nnef_hw.frontend.onnx.calls import OnnxCall, Value
-from nnef_hw.frontend.onnx.model import FLOAT32, INT64
-from nnef_hw.frontend.onnx.registry import add_lowering, lowers
+from nnef_hw.frontend.onnx.file.model import FLOAT32, INT64
+from nnef_hw.frontend.onnx.lowering.calls import OnnxCall, Value
+from nnef_hw.frontend.onnx.lowering.registry import add_lowering, lowers
 
 __all__: list[str] = []
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.frontend.onnx.calls import OnnxCall, Value
-from nnef_hw.frontend.onnx.model import BOOL
+from nnef_hw.frontend.onnx.file.model import BOOL
+from nnef_hw.frontend.onnx.file.tensors import is_possible
+from nnef_hw.frontend.onnx.lowering.calls import OnnxCall, Value
+from nnef_hw.frontend.onnx.lowering.registry import lowers
 from nnef_hw.frontend.onnx.operators.matrix import matmul
-from nnef_hw.frontend.onnx.registry import lowers
-from nnef_hw.frontend.onnx.tensors import is_possible
 
 __all__: list[str] = []
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from nnef_hw.frontend.onnx.calls import OnnxCall, Value
-from nnef_hw.frontend.onnx.model import ELEMENT_TYPES, INT64
-from nnef_hw.frontend.onnx.registry import lowers
-from nnef_hw.frontend.onnx.tensors import MAX_GENERATED, is_possible
+from nnef_hw.frontend.onnx.file.model import ELEMENT_TYPES, INT64
+from nnef_hw.frontend.onnx.file.tensors import MAX_GENERATED, is_possible
+from nnef_hw.frontend.onnx.lowering.calls import OnnxCall, Value
+from nnef_hw.frontend.onnx.lowering.registry import lowers
 
 __all__: list[str] = []
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from nnef_hw.frontend.tflite.calls import TfliteCall
-from nnef_hw.frontend.tflite.values import Value
+from nnef_hw.frontend.tflite.lowering.calls import TfliteCall
+from nnef_hw.frontend.tflite.lowering.values import Value
 from nnef_hw.ir import Quantization
-from nnef_hw.reference.float_quantize import decode
+from nnef_hw.reference.real.quantize import decode
 
 __all__ = ["bias_of"]
 

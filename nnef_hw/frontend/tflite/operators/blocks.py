@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
-from nnef_hw.frontend.tflite.calls import TfliteCall
-from nnef_hw.frontend.tflite.registry import Lowering, lowers
-from nnef_hw.frontend.tflite.values import Value
+from nnef_hw.frontend.tflite.lowering.calls import TfliteCall
+from nnef_hw.frontend.tflite.lowering.registry import Lowering, lowers
+from nnef_hw.frontend.tflite.lowering.values import Value
 
 __all__ = ["lower_in_blocks"]
 

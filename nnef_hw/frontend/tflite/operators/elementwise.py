@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from nnef_hw.frontend.tflite.calls import TfliteCall, activate
-from nnef_hw.frontend.tflite.model import BOOL
-from nnef_hw.frontend.tflite.registry import add_lowering, lowers
-from nnef_hw.frontend.tflite.values import Value
+from nnef_hw.arithmetic.tflite.numerics import tflite_difference_scale
+from nnef_hw.frontend.tflite.file.model import BOOL
+from nnef_hw.frontend.tflite.lowering.calls import TfliteCall, activate
+from nnef_hw.frontend.tflite.lowering.registry import add_lowering, lowers
+from nnef_hw.frontend.tflite.lowering.values import Value
 from nnef_hw.ir import Quantization
-from nnef_hw.tflite_numerics import tflite_difference_scale
 
 __all__: list[str] = []
 

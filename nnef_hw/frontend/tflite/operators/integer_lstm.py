@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.frontend.tflite.calls import TfliteCall
-from nnef_hw.frontend.tflite.model import FLOAT32, TfliteTensor
-from nnef_hw.frontend.tflite.values import Value
+from nnef_hw.arithmetic.tflite.short_functions import MOST_INTEGER_BITS
+from nnef_hw.frontend.tflite.file.model import FLOAT32, TfliteTensor
+from nnef_hw.frontend.tflite.lowering.calls import TfliteCall
+from nnef_hw.frontend.tflite.lowering.values import Value
 from nnef_hw.ir import Quantization
 from nnef_hw.ir.quantization import same_quantization
-from nnef_hw.tflite_short_functions import MOST_INTEGER_BITS
 
 __all__ = ["IntegerLstm"]
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from nnef_hw.frontend.tflite.calls import TfliteCall
+from nnef_hw.frontend.tflite.lowering.calls import TfliteCall
+from nnef_hw.frontend.tflite.lowering.registry import lowers
+from nnef_hw.frontend.tflite.lowering.values import Value
 from nnef_hw.frontend.tflite.operators.bias import bias_of
-from nnef_hw.frontend.tflite.registry import lowers
-from nnef_hw.frontend.tflite.values import Value
 
 __all__: list[str] = []
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from nnef_hw.frontend.tflite.calls import TfliteCall
-from nnef_hw.frontend.tflite.model import FLOAT32
-from nnef_hw.frontend.tflite.registry import lowers
-from nnef_hw.frontend.tflite.values import Value
+from nnef_hw.frontend.tflite.file.model import FLOAT32
+from nnef_hw.frontend.tflite.lowering.calls import TfliteCall
+from nnef_hw.frontend.tflite.lowering.registry import lowers
+from nnef_hw.frontend.tflite.lowering.values import Value
 from nnef_hw.ir import Quantization
-from nnef_hw.reference.float_quantize import code_range
+from nnef_hw.reference.real.quantize import code_range
 
 __all__: list[str] = []
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from nnef_hw.frontend.builder import Builder
-from nnef_hw.frontend.tflite.calls import TfliteCall
+from nnef_hw.frontend.building.builder import Builder
+from nnef_hw.frontend.tflite.lowering.calls import TfliteCall
+from nnef_hw.frontend.tflite.lowering.registry import lowers
+from nnef_hw.frontend.tflite.lowering.values import Value
 from nnef_hw.frontend.tflite.operators.integer_lstm import IntegerLstm
-from nnef_hw.frontend.tflite.registry import lowers
-from nnef_hw.frontend.tflite.values import Value
 from nnef_hw.ir import Tensor
 
 __all__: list[str] = []

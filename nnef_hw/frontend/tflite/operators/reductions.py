@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from nnef_hw.frontend.tflite.calls import TfliteCall
-from nnef_hw.frontend.tflite.model import INT64
-from nnef_hw.frontend.tflite.registry import add_lowering
-from nnef_hw.frontend.tflite.values import Value
+from nnef_hw.frontend.tflite.file.model import INT64
+from nnef_hw.frontend.tflite.lowering.calls import TfliteCall
+from nnef_hw.frontend.tflite.lowering.registry import add_lowering
+from nnef_hw.frontend.tflite.lowering.values import Value
 
 __all__: list[str] = []
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.frontend.tflite.calls import TfliteCall
-from nnef_hw.frontend.tflite.registry import lowers
-from nnef_hw.frontend.tflite.values import Value
+from nnef_hw.frontend.tflite.lowering.calls import TfliteCall
+from nnef_hw.frontend.tflite.lowering.registry import lowers
+from nnef_hw.frontend.tflite.lowering.values import Value
 
 __all__: list[str] = []
 

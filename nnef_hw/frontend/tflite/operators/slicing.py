@@ -7,9 +7,9 @@ from types import EllipsisType
 
 import numpy as np
 
-from nnef_hw.frontend.tflite.calls import TfliteCall
-from nnef_hw.frontend.tflite.registry import lowers
-from nnef_hw.frontend.tflite.values import Value
+from nnef_hw.frontend.tflite.lowering.calls import TfliteCall
+from nnef_hw.frontend.tflite.lowering.registry import lowers
+from nnef_hw.frontend.tflite.lowering.values import Value
 
 __all__: list[str] = []
 

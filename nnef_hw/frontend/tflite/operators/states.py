@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from nnef_hw.frontend.tflite.calls import TfliteCall, identifier
-from nnef_hw.frontend.tflite.registry import lowers
-from nnef_hw.frontend.tflite.states import Handle
-from nnef_hw.frontend.tflite.values import Value
+from nnef_hw.frontend.tflite.lowering.calls import TfliteCall, identifier
+from nnef_hw.frontend.tflite.lowering.registry import lowers
+from nnef_hw.frontend.tflite.lowering.states import Handle
+from nnef_hw.frontend.tflite.lowering.values import Value
 
 __all__: list[str] = []
 

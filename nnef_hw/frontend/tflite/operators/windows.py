@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from nnef_hw.frontend.tflite.calls import TfliteCall, activate
+from nnef_hw.frontend.tflite.lowering.calls import TfliteCall, activate
+from nnef_hw.frontend.tflite.lowering.registry import lowers
+from nnef_hw.frontend.tflite.lowering.values import Value
 from nnef_hw.frontend.tflite.operators.bias import bias_of
-from nnef_hw.frontend.tflite.registry import lowers
-from nnef_hw.frontend.tflite.values import Value
 
 __all__: list[str] = []
 

@@ -8,8 +8,8 @@ import pytest
 from tract_operators import CASES, document_of
 
 from nnef_hw.errors import NnefHwError
+from nnef_hw.frontend.nnef.language.parser import parse_document
 from nnef_hw.frontend.nnef.lower import lower
-from nnef_hw.frontend.nnef.parser import parse_document
 from nnef_hw.frontend.nnef.tract import TRACT
 
 TOKEN = re.compile(r"'[^']*'|[\w.]+|\S")

@@ -7,8 +7,8 @@ import pytest
 
 from nnef_hw.errors import ModelError, UnsupportedError
 from nnef_hw.frontend import load
+from nnef_hw.frontend.nnef.archive.tensor_file import write_tensor
 from nnef_hw.frontend.nnef.reader import detect_dialect
-from nnef_hw.frontend.nnef.tensor_file import write_tensor
 from nnef_hw.frontend.nnef.tract import TRACT
 from nnef_hw.reference import run_float
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from tract_operators import CASES, NOT_COMPARED, POOL, TYPES, document_of
 
+from nnef_hw.frontend.nnef.language.parser import parse_document
 from nnef_hw.frontend.nnef.lower import lower
-from nnef_hw.frontend.nnef.parser import parse_document
 from nnef_hw.frontend.nnef.tract import TRACT
 from nnef_hw.reference import run_float
 

@@ -1,0 +1,289 @@
+# amaranth: UnusedElaboratable=no
+"""Accelerator with its host link: everything on a board but pins and clock."""
+
+from functools import partial
+
+from amaranth import *
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from nnef_hw.boards.hardware.beats import BeatSerializer, beat_bytes
+from nnef_hw.boards.hardware.counters import InferenceCounters, LayerCounters
+from nnef_hw.boards.hardware.frames import BYTE_LAYOUT, FrameMerger, FrameSplitter
+from nnef_hw.boards.hardware.link import PacketLink
+from nnef_hw.boards.hardware.loader import ImageLoader
+from nnef_hw.boards.hardware.phy import MIN_BYTE_CYCLES, UartPhy, phy_pins
+from nnef_hw.boards.hardware.replay import Replayer
+from nnef_hw.boards.hardware.uart import uart_divider
+from nnef_hw.host.protocol import identity_payload
+from nnef_hw.rtl.base.reset import WithReset
+from nnef_hw.rtl.readers.pads import connect_pads, pad_ports
+from nnef_hw.rtl.streams.stream import Fifo
+
+__all__ = ["DEFAULT_BAUD", "LinkedCore"]
+
+DEFAULT_BAUD = 1_000_000
+IDLE_SECONDS = 0.01
+
+
+class LinkedCore(wiring.Component):
+    """Serve an accelerator to a host over a few wires, by the protocol of docs/protocol.md.
+
+    This is what is simulated when a board is: the board's top adds only the clock and the reset.
+
+    Parameters
+    ----------
+    accelerator : wiring.Component
+        Has an input stream ``i`` and an output stream ``o`` of ``StructLayout({"data":
+        ArrayLayout(codes, lanes), "last": 1})``, or several. Every session restarts it: by
+        ``restart`` and ``restarted``, if it has them as
+        :class:`~nnef_hw.streaming.hardware.accelerator.Accelerator` does. If it has a stream
+        ``image``, the host's first ``image_bytes`` bytes go there.
+    clk_hz : int
+        Clock of everything.
+    baud : int
+        Rate of the UART.
+    phy : wiring.Component or None
+        What is between the wires and the bytes, see :mod:`.phy`; by default a UART.
+    manifest_hash : bytes
+        The 32 bytes by which a host recognises the build.
+    frames : Mapping[str, int] or None
+        Beats of a frame per stream of the accelerator, in the order of the link. Without it the
+        streams are ``i`` and ``o``, and the link refuses ``REPLAY``.
+    queues : Mapping[str, wiring.Component]
+        Holds, per stream, the beats of a frame that wait for those of other streams: at all inputs
+        but the last and at all outputs but the first. Each has streams ``i`` and ``o``.
+    layers : int
+        Layers whose work is counted: the width of the accelerator's members ``busy`` and
+        ``waiting``, of which there are none by default.
+    batch : int
+        Frames that enter the accelerator before the first one leaves it.
+    long_wires : bool
+        A wire to the accelerator may take most of a cycle: its streams pass FIFOs of registers,
+        behind the queues of inputs and before those of outputs, and so do bytes that are divided
+        among several of them.
+    idle_cycles : int or None
+        Silence after which an unfinished packet is forgotten, a power of two; by default the
+        first one that lasts 10 ms or more.
+
+    Members
+    -------
+    rx, tx, or the pins of another phy
+        Wires from and to the host.
+    reset : In(1)
+        Start over; the link then restarts the accelerator too.
+    led : Out(1)
+        High while a frame is inside the accelerator.
+    flash_cs_n, ...
+        What goes to the pads of memories, if the accelerator has ``pads``.
+
+    Attributes
+    ----------
+    latency : int
+        Cycles from the beginning of a request's last byte on the wires to the reply's first byte.
+    """
+
+    def __init__(
+        self, accelerator, *, clk_hz, baud=DEFAULT_BAUD, phy=None, manifest_hash,
+        frames=None, queues=None, layers=0, batch=1, long_wires=False, idle_cycles=None,
+    ):
+        self.accelerator = accelerator
+        self.long_wires = long_wires
+        self.with_replay = frames is not None
+        frames = frames or {"i": None, "o": None}
+        self.inputs = {name: beats for name, beats in frames.items() if name[0] == "i"}
+        self.outputs = [name for name in frames if name[0] == "o"]
+        self.layers, self.batch = layers, batch
+        self.queues = queues or {}
+        if set(self.queues) != {*list(self.inputs)[:-1], *self.outputs[1:]}:
+            raise ValueError(f"streams {list(frames)} cannot have queues {list(self.queues)}")
+        self.phy = phy or UartPhy(uart_divider(clk_hz, baud))
+        if self.phy.byte_cycles < MIN_BYTE_CYCLES:
+            raise ValueError(f"a byte of the phy takes {self.phy.byte_cycles} cycles, under "
+                             f"{MIN_BYTE_CYCLES}")
+        self.layouts = {name: getattr(accelerator, name).payload.shape() for name in frames}
+        self.identity = identity_payload(
+            clk_hz=clk_hz, manifest_hash=manifest_hash,
+            in_bytes=beat_bytes(self.layouts[next(iter(self.inputs))]),
+            out_bytes=beat_bytes(self.layouts[self.outputs[0]]))
+        if idle_cycles is None:
+            idle_cycles = 1 << (int(clk_hz * IDLE_SECONDS) - 1).bit_length()
+        if idle_cycles <= 2 * self.phy.byte_cycles:
+            raise ValueError(f"idle_cycles of {idle_cycles} is no more than two bytes on the line")
+        self.idle_cycles = idle_cycles
+        self.latency = self.phy.latency + PacketLink.latency + 1
+        self.pads = getattr(accelerator, "pads", ())
+        self.with_image = "image" in accelerator.signature.members
+        super().__init__({"reset": In(1), **phy_pins(self.phy), "led": Out(1),
+                          **pad_ports(self.pads)})
+
+    def elaborate(self, platform):
+        m = Module()
+        phy = self.phy
+        self.as_bytes = len(self.inputs) > 1 or self.with_image
+        link = PacketLink(
+            BYTE_LAYOUT if self.as_bytes else self.layouts["i"], identity=self.identity,
+            idle_cycles=self.idle_cycles, with_replay=self.with_replay, layers=self.layers,
+            with_memory=bool(self.pads), with_image=self.with_image, long_wires=self.long_wires)
+        start = partial(WithReset, reset=self.reset)
+        m.submodules.phy = start(phy)
+        m.submodules.link = start(link)
+        for name, member in phy_pins(phy).items():
+            inner, outer = getattr(phy, name), getattr(self, name)
+            m.d.comb += inner.eq(outer) if member.flow == In else outer.eq(inner)
+        wiring.connect(m, phy.o, link.i_rx)
+        wiring.connect(m, link.o_tx, phy.i)
+
+        accelerator = self.accelerator
+        connect_pads(m, self.pads, accelerator, self)
+        if self.pads:
+            m.d.comb += link.memory_error.eq(accelerator.memory_error)
+        if "restart" in accelerator.signature.members:
+            m.submodules.accelerator = accelerator
+            m.d.comb += [
+                accelerator.restart.eq(link.abort),
+                link.restarted.eq(accelerator.restarted),
+            ]
+        else:
+            m.submodules.accelerator = WithReset(accelerator, link.abort)
+            m.d.comb += link.restarted.eq(link.abort)
+        # what is before the accelerator restarts ahead of it, what is behind it after it
+        ahead, behind = (partial(WithReset, reset=x) for x in (link.abort, link.restarted))
+        counters = InferenceCounters(len(self.inputs), len(self.outputs), self.batch)
+        m.submodules.counters = behind(counters)
+        if self.layers:
+            layer_counters = LayerCounters(self.layers)
+            m.submodules.layer_counters = behind(layer_counters)
+            m.d.comb += [
+                layer_counters.left.eq(counters.left),
+                layer_counters.busy.eq(accelerator.busy),
+                layer_counters.waiting.eq(accelerator.waiting),
+                layer_counters.layer.eq(link.layer),
+                link.layer_counts.eq(layer_counters.counts),
+            ]
+        for name, queue in self.queues.items():
+            m.submodules[f"{name}_queue"] = (ahead if name in self.inputs else behind)(queue)
+
+        # A frame is in the accelerator, or something waits beside it.
+        inside, self.waiting = Signal(), []
+        sources = self._sources(m, ahead, link)
+        replaying = self._feed(m, ahead, link, inside, sources)
+        sinks = self._sinks(m, behind, link)
+        for name, sink in zip(self.outputs, sinks, strict=True):
+            result = self._hop(m, behind, name, getattr(accelerator, name))
+            m.d.comb += [
+                sink.payload.eq(result.payload),
+                sink.valid.eq(result.valid & ~replaying),
+                result.ready.eq(sink.ready | replaying),
+            ]
+
+        inputs = [getattr(accelerator, name) for name in self.inputs]
+        outputs = [getattr(accelerator, name) for name in self.outputs]
+        m.d.comb += [
+            counters.input_taken.eq(Cat(stream.valid & stream.ready for stream in inputs)),
+            counters.input_last.eq(Cat(stream.p.last for stream in inputs)),
+            counters.output_taken.eq(Cat(stream.valid & stream.ready for stream in outputs)),
+            counters.output_last.eq(Cat(stream.p.last for stream in outputs)),
+            link.counts.eq(counters.counts),
+            inside.eq(counters.busy | Cat(self.waiting).any()),
+            self.led.eq(counters.busy),
+        ]
+        return m
+
+    def _hop(self, m, restart, name, origin):
+        """Return a stream behind registers, if it comes from afar."""
+        if not self.long_wires:
+            return origin
+        m.submodules[f"{name}_hop"] = restart(hop := Fifo(origin.payload.shape()))
+        wiring.connect(m, origin, hop.i)
+        self.waiting.append(hop.o.valid)
+        return hop.o
+
+    def _sources(self, m, restart, link):
+        """Return the host's beats as a stream per input."""
+        if not self.as_bytes:
+            return [link.o]
+        origin = self._hop(m, restart, "link", link.o)
+        if self.with_image:
+            # The memory is as far from the link as the accelerator is.
+            origin = self._load(m, restart, link, self._hop(m, restart, "image", origin))
+        splitter = FrameSplitter(
+            [self.layouts[name] for name in self.inputs], list(self.inputs.values()))
+        m.submodules.splitter = restart(splitter)
+        wiring.connect(m, origin, splitter.i)
+        return [self._queued(m, name, getattr(splitter, f"o{n}"))
+                for n, name in enumerate(self.inputs)]
+
+    def _load(self, m, restart, link, origin):
+        """Let the memory be filled first; return the bytes of frames."""
+        accelerator = self.accelerator
+        loader = ImageLoader(accelerator.image_bytes)
+        m.submodules.loader = WithReset(loader, self.reset)
+        frames = stream.Signature(BYTE_LAYOUT).create(path=("frames",))
+        m.d.comb += [
+            frames.payload.eq(origin.payload),
+            frames.valid.eq(origin.valid & loader.loaded),
+            loader.i.payload.eq(origin.p.data[0]),
+            loader.i.valid.eq(origin.valid & ~loader.loaded),
+            origin.ready.eq(Mux(loader.loaded, frames.ready, loader.i.ready)),
+            loader.restart.eq(link.abort),
+            link.loaded.eq(loader.loaded),
+            accelerator.loaded.eq(loader.loaded),
+            accelerator.image.payload.eq(loader.o.payload),
+            accelerator.image.valid.eq(loader.o.valid),
+            loader.o.ready.eq(accelerator.image.ready),
+        ]
+        return frames
+
+    def _queued(self, m, name, origin):
+        queue = self.queues.get(name)
+        if queue is None:
+            return origin
+        wiring.connect(m, origin, queue.i)
+        return queue.o
+
+    def _feed(self, m, restart, link, inside, sources):
+        """Connect the inputs, with a replayer each; return whether a replay is running."""
+        inputs = [getattr(self.accelerator, name) for name in self.inputs]
+        if not self.with_replay:
+            for name, source, target in zip(self.inputs, sources, inputs, strict=True):
+                wiring.connect(m, self._hop(m, restart, name, source), target)
+            return C(0)
+        replaying = Signal()
+        running = []
+        for source, target, (name, beats) in zip(
+            sources, inputs, self.inputs.items(), strict=True
+        ):
+            replayer = Replayer(self.layouts[name], frame_beats=beats)
+            m.submodules[f"replayer{name[1:]}"] = restart(replayer)
+            wiring.connect(m, source, replayer.i)
+            wiring.connect(m, self._hop(m, restart, name, replayer.o), target)
+            m.d.comb += [
+                replayer.start.eq(link.replay),
+                replayer.count.eq(link.replay_count),
+                replayer.inside.eq(inside),
+            ]
+            running.append(replayer.busy)
+        m.d.comb += [
+            replaying.eq(Cat(running).any()),
+            link.working.eq(replaying | inside),
+            link.replaying.eq(replaying),
+        ]
+        return replaying
+
+    def _sinks(self, m, restart, link):
+        """Return where the beats of every output go."""
+        layouts = [self.layouts[name] for name in self.outputs]
+        if len(layouts) == 1:
+            serializer = BeatSerializer(layouts[0])
+            m.submodules.serializer = restart(serializer)
+            wiring.connect(m, serializer.o, link.i_result)
+            return [serializer.i]
+        merger = FrameMerger(layouts)
+        m.submodules.merger = restart(merger)
+        wiring.connect(m, merger.o, link.i_result)
+        sinks = [merger.i0]
+        for n, name in enumerate(self.outputs[1:], 1):
+            wiring.connect(m, self.queues[name].o, getattr(merger, f"i{n}"))
+            sinks.append(self.queues[name].i)
+        return sinks

@@ -1,0 +1,487 @@
+"""What an architecture answers: how a fixed graph becomes hardware, and what is known of that.
+
+Everything above asks an :class:`Architecture` and the :class:`Plan` that it made, and knows none of
+them by name.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, count
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+from nnef_hw.errors import NnefHwError, UsageError
+from nnef_hw.hardware.devices import Resources, Target
+from nnef_hw.ir import Graph
+from nnef_hw.parts.readers.reader import Reader
+from nnef_hw.parts.streams.stream import make_fifo
+
+__all__ = [
+    "Activity",
+    "Architecture",
+    "Kept",
+    "Plan",
+    "Port",
+    "Station",
+    "StoredImage",
+    "Timeline",
+    "Work",
+    "border_queues",
+    "port_labels",
+    "queued_ports",
+]
+
+
+_TENSOR_LINK = Resources(lut=150, ff=60)
+"""What one more tensor takes in the host link, but for the FIFO: 59 to 293 LUTs once placed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """A stream at the accelerator's border.
+
+    Parameters
+    ----------
+    name
+        Name of the accelerator's port: ``i`` or ``o``; followed by the graph's name if there are
+        several.
+    tensor
+        Name in the graph of the tensor that it carries, behind reshapes that are left to the host.
+    image
+        (height, width, channels) of the stream.
+    bits, signed, lanes
+        Format of a beat.
+    """
+
+    name: str
+    tensor: str
+    image: tuple[int, int, int]
+    bits: int
+    signed: bool
+    lanes: int = 1
+
+    @property
+    def beats(self) -> int:
+        """Beats per frame."""
+        height, width, channels = self.image
+        return height * width * -(-channels // self.lanes)
+
+    @property
+    def payload_bits(self) -> int:
+        """Width of a beat: its codes, and whether it ends a frame."""
+        return self.lanes * self.bits + 1
+
+    @property
+    def queue_depth(self) -> int:
+        """Beats that a FIFO for a frame holds, which has at least two."""
+        return max(2, self.beats)
+
+
+def port_labels(prefix: str, names: Sequence[str]) -> list[str]:
+    """Return different identifiers, without two underscores in a row: these end a port's name."""
+    if len(names) == 1:
+        return [prefix]
+    labels: list[str] = []
+    for name in names:
+        label = re.sub(r"[\W_]+", "_", f"{prefix}_{name}", flags=re.ASCII).rstrip("_")
+        others = (f"{label}_{n}" for n in count(2))
+        labels.append(next(text for text in chain([label], others) if text not in labels))
+    return labels
+
+
+def queued_ports(inputs: Sequence[Port], outputs: Sequence[Port]) -> tuple[Port, ...]:
+    """Return the ports of which a whole frame can wait in the host link, tensor after tensor.
+
+    An accelerator may take all its inputs at once, and give all its outputs at once: those that the
+    link carries ahead of others, or behind them, have to wait (docs/protocol.md, section 7).
+    """
+    return (*inputs[:-1], *outputs[1:])
+
+
+def border_queues(inputs: Sequence[Port], outputs: Sequence[Port], target: Target) -> Resources:
+    """Return what these queues take in the host link, and what carries their tensors there."""
+    total = Resources()
+    if target.link_lut:
+        for port in queued_ports(inputs, outputs):
+            queue = make_fifo(
+                port.bits, port.signed, port.queue_depth, port.beats, target.device,
+                lanes=port.lanes,
+            )  # fmt: skip
+            total += queue.resources(target.device) + _TENSOR_LINK
+    return total
+
+
+class StoredImage(Protocol):
+    """What a memory beside the FPGA holds for a design, and how the design reads it."""
+
+    @property
+    def kind(self) -> str:
+        """What a user calls the memory."""
+
+    @property
+    def address(self) -> int:
+        """First byte of the image."""
+
+    @property
+    def read(self) -> str:
+        """Command that reads it."""
+
+    @property
+    def data(self) -> bytes:
+        """The image."""
+
+    @property
+    def words(self) -> int:
+        """Words of 16 bits that it has."""
+
+    @property
+    def is_loaded(self) -> bool:
+        """The host fills the memory over the link."""
+
+    @property
+    def part(self) -> Reader:
+        """What reads it."""
+
+    @property
+    def memory(self) -> StoringMemory:
+        """What the memory is."""
+
+
+class StoringMemory(Protocol):
+    """A memory that holds an image, as its model in simulation has to know it."""
+
+    @property
+    def model(self) -> str:
+        """Module and class of its model."""
+
+    @property
+    def clock_mhz(self) -> float:
+        """Its clock."""
+
+
+class Station(Protocol):
+    """The hardware that runs a layer, as reports and the manifest name it."""
+
+    @property
+    def name(self) -> str:
+        """Name of the layer."""
+
+    @property
+    def instance(self) -> str:
+        """Name of the instance in the accelerator that runs it: a Verilog identifier."""
+
+    def describe(self, graph: Graph) -> str:
+        """Say in a line what it runs, and with which hardware."""
+
+    @property
+    def shape(self) -> Mapping[str, int]:
+        """Its multipliers: ``rows``, ``lanes``, ``taps``, ``lines``."""
+
+    @property
+    def cycles(self) -> int:
+        """Cycles per frame when it is never starved or blocked."""
+
+
+class Plan(Protocol):
+    """A scheduled accelerator: what was chosen, and the exact cycles that follow."""
+
+    @property
+    def arch(self) -> str:
+        """Name of the architecture."""
+
+    @property
+    def model(self) -> str:
+        """Name of the graph."""
+
+    @property
+    def board(self) -> str:
+        """Name of the target."""
+
+    @property
+    def device(self) -> str:
+        """Name of the FPGA."""
+
+    @property
+    def clock_mhz(self) -> float:
+        """Clock the board gives it."""
+
+    @property
+    def inputs(self) -> tuple[Port, ...]:
+        """Its input streams, in the order of the graph."""
+
+    @property
+    def outputs(self) -> tuple[Port, ...]:
+        """Its output streams, in the order of the graph."""
+
+    def graph_of(self, graph: Graph) -> Graph:
+        """Return the form of its fixed graph, of the same codes, whose layers it has."""
+
+    @property
+    def stations(self) -> Sequence[Station]:
+        """What runs the layers, in the order of the counters that the board has of them."""
+
+    @property
+    def interval(self) -> int:
+        """Cycles per result in steady state: the mean of a period, rounded up."""
+
+    @property
+    def latency(self) -> int:
+        """Cycles from the first beat of any input to the last of all outputs, of a lone frame."""
+
+    @property
+    def period(self) -> int:
+        """Frames after which the pattern of results repeats."""
+
+    @property
+    def batch(self) -> int:
+        """Frames that it takes before it gives the first result: a host sends whole batches."""
+
+    @property
+    def settling(self) -> int | None:
+        """Frames before it does; None if more than were simulated."""
+
+    @property
+    def layer_counters(self) -> bool:
+        """Whether the board counts what every station does."""
+
+    @property
+    def images(self) -> Sequence[StoredImage]:
+        """What memories beside the FPGA hold for it."""
+
+    @property
+    def link(self) -> Resources:
+        """What the host link takes."""
+
+    @property
+    def resources(self) -> Resources:
+        """Estimate of the whole design with its host link."""
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates per frame."""
+
+    @property
+    def multipliers(self) -> int:
+        """Multipliers built for multiply-accumulates."""
+
+    @property
+    def mac_utilization(self) -> float:
+        """``macs / (cycles per frame * multipliers)``; 0 for a network without multiplications."""
+
+    def dumps(self) -> str:
+        """Return the text of ``plan.json``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """What one station does in the steps of a timeline; in the other cycles it is starved.
+
+    Parameters
+    ----------
+    name
+        Name of the layer, or of an input.
+    busy
+        Cycles per step in which it takes a word.
+    waiting
+        Cycles per step in which a word is there and cannot be taken: earlier results have to leave.
+    """
+
+    name: str
+    busy: tuple[int, ...]
+    waiting: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """One steady frame, which repeats; it begins as a first input takes a frame's first beat.
+
+    Parameters
+    ----------
+    interval
+        Cycles of the frame.
+    step
+        Cycles of a step; the last one may be shorter.
+    inputs
+        What the inputs do.
+    blocks
+        What the stations do, in the order of the plan.
+    """
+
+    interval: int
+    step: int
+    inputs: tuple[Activity, ...]
+    blocks: tuple[Activity, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Cycles in which a station takes words, has them wait, and has none."""
+
+    busy: int
+    waiting: int
+    starved: int
+
+
+P = TypeVar("P", bound=Plan)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What of a quantization is in a bitstream.
+
+    Parameters
+    ----------
+    layer_factor, sum_factor
+        What :class:`.Scheme` calls ``largest_layer_factor`` and ``largest_sum_factor``.
+    """
+
+    layer_factor: float = math.inf
+    sum_factor: float = math.inf
+
+
+class Architecture(ABC, Generic[P]):
+    """A way to run fixed graphs; P is the type of its plans."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def problems(self, graph: Graph) -> list[NnefHwError]:
+        """List why it has no hardware for a canonical or fixed graph, one error per cause."""
+
+    @abstractmethod
+    def check_weights(self, graph: Graph, target: Target) -> None:
+        """Refuse a fixed graph whose weights alone do not fit, whatever its ranges are.
+
+        Raises
+        ------
+        TargetError
+            If it does not fit; the error has the numbers.
+        """
+
+    @abstractmethod
+    def plan(
+        self,
+        graph: Graph,
+        target: Target,
+        *,
+        clock_mhz: float | None = None,
+        target_fps: float | None = None,
+        layer_counters: bool = False,
+        batch: int = 1,
+    ) -> P:
+        """Plan a fixed graph for a target: the fastest design, or the smallest for a frame rate.
+
+        Parameters
+        ----------
+        batch
+            Frames that are computed together, so that weights are read once for all of them.
+
+        Raises
+        ------
+        UnsupportedError, ErrorGroup
+            If it has :meth:`problems`.
+        TargetError
+            If it does not fit; says what is short, and by how much.
+        """
+
+    def decisive(
+        self, target: Target, clock_mhz: float, target_fps: float | None
+    ) -> tuple[Hashable, ...]:
+        """Return what of a target decides over plans: where it is the same, they differ in names.
+
+        Only a frame rate asks for a clock.
+        """
+        link = target.link_lut, target.link_ff, target.link_bram
+        return target.device, link, None if target_fps is None else clock_mhz
+
+    @abstractmethod
+    def read_plan(self, value: dict[str, Any], graph: Graph) -> P:
+        """Return the plan of a ``plan.json`` for its graph.
+
+        Raises
+        ------
+        ValueError, LookupError, TypeError
+            If it is not one.
+        """
+
+    def program(self, plan: P) -> list[dict[str, Any]]:
+        """List what runs a network, step by step or layer by layer, as rows of equal keys."""
+        return [
+            {"layer": station.name, "instance": station.instance, **station.shape,
+             "cycles": station.cycles}
+            for station in plan.stations
+        ]  # fmt: skip
+
+    def kept(self, plan: P) -> Kept:
+        """Return what the quantization of other weights must keep to run on a plan's bitstream."""
+        del plan
+        return Kept()
+
+    def retrained(self, plan: P, graph: Graph, *, free: bool) -> tuple[P, Graph]:
+        """Return the plan of a fixed graph of other weights for an existing bitstream; the graph.
+
+        Parameters
+        ----------
+        plan
+            Plan of the bitstream.
+        free
+            Whether factors of the graph may be rounded to what the bitstream has.
+
+        Raises
+        ------
+        UsageError
+            If the bitstream does not run it: what differs.
+        """
+        del graph, free
+        raise UsageError(
+            f"the bitstream has its weights in it, as all of --arch {plan.arch} have",
+            remedy="build it without --weights-of",
+        )
+
+    @abstractmethod
+    def component(
+        self, plan: P, graph: Graph, *, restartable: bool = False, counted: bool = False
+    ) -> Any:
+        """Return the accelerator as an Amaranth component.
+
+        Its ports are those of the plan: ``i``, ``o``...; with ``restartable`` also ``restart`` and
+        ``restarted``, with ``counted`` also ``busy`` and ``waiting``, a bit for every station. Its
+        ``layers`` are the components whose Verilog is kept in the cache.
+        """
+
+    @abstractmethod
+    def predict_interval(self, plan: P, frames: int) -> int | None:
+        """Return cycles per frame at the end of a run of so many; None if there is only one.
+
+        It is the plan's interval, but in runs so short that frames do not come steadily yet.
+        """
+
+    @abstractmethod
+    def predict_spacing(self, plan: P, frames: int) -> int:
+        """Return cycles between the ends of the last two of so many frames.
+
+        With batches, between those of the last frames of the last two batches, of at least two.
+        """
+
+    @abstractmethod
+    def predict_work(self, plan: P, begin: int, end: int, frames: int) -> tuple[Work, ...]:
+        """Return what every station does after ``begin`` frames have left until ``end`` have.
+
+        That of a run of ``frames`` without a pause.
+        """
+
+    @abstractmethod
+    def timeline(self, plan: P) -> Timeline:
+        """Return what every station does in a steady frame."""
+
+    @abstractmethod
+    def report(self, plan: P, graph: Graph, target: Target, timeline: Timeline) -> dict[str, Any]:
+        """Return what a report says of the design's insides (docs/design.md, section 9).
+
+        ``layers``, ``headroom``, ``roofs``, ``boards`` and ``in_turn``, as JSON values; where
+        layers share hardware also ``shared``, its resources; where they may be in loops, ``loop``.
+        """

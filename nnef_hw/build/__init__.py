@@ -1,1 +1,0 @@
-"""Building: steps, their cache, external tools in order, and the report's data."""

@@ -1,0 +1,4 @@
+"""Engine plans as Amaranth components.
+
+Only this module of ``engine`` imports Amaranth. It connects parts and decides nothing.
+"""

@@ -1,0 +1,172 @@
+"""Plan -> the accelerator as one Amaranth component."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amaranth import Cat, Module, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from nnef_hw.engine.planning.plan import EnginePlan
+from nnef_hw.hardware.devices import find_device
+from nnef_hw.parts.engine.program import BEAT_BITS
+from nnef_hw.rtl.base.reset import WithReset
+from nnef_hw.rtl.engine.engine import SharedEngine
+from nnef_hw.rtl.readers.pads import Pads, connect_pads, pad_ports
+from nnef_hw.rtl.streams.stream import beat_layout
+
+__all__ = ["EngineAccelerator"]
+
+
+class EngineAccelerator(wiring.Component):  # type: ignore[misc]
+    """The shared engine of a Plan, and what stands between it and the output.
+
+    Golden model: :func:`nnef_hw.reference.run_fixed`.
+
+    Parameters
+    ----------
+    plan
+        The design to build.
+    restartable
+        Whether it has a reset of its own.
+
+    Attributes
+    ----------
+    image_bytes
+        Bytes of ``image``.
+
+    Members
+    -------
+    i, ... : In(stream.Signature(beat_layout))
+        The input images: row, column, channel; by the names of the plan's ports.
+    o, ... : Out(stream.Signature(beat_layout))
+        The output images.
+    feed : In(stream.Signature(16))
+        The program as a stream (:mod:`nnef_hw.engine.program.image`), over and over; only if it
+        comes as one that no memory of the board brings.
+    flash_cs_n, ..., or sdram_command, ...
+        What goes to the pads of the memory, if that brings it: the ports of its reader.
+    memory_error : Out(1)
+        The memory does not have what it should: there will be no results.
+    image : In(stream.Signature(16))
+        What the memory is to hold, after a restart; only if it is one that the host fills.
+    loaded : In(1)
+        It holds that, for good; only with ``image``.
+    restart : In(1)
+        Restart, for a cycle or more; only if ``restartable``.
+    restarted : Out(1)
+        The restart as the engine gets it.
+    """
+
+    image_bytes: int = 0
+    layers: tuple[Any, ...] = ()
+    pads: tuple[Pads, ...] = ()
+
+    def __init__(self, plan: EnginePlan, *, restartable: bool = False) -> None:
+        self.plan = plan
+        self.restartable = restartable
+        ports: dict[str, Any] = {}
+        for flow, port in (*((In, x) for x in plan.inputs), *((Out, x) for x in plan.outputs)):
+            layout = beat_layout(bits=port.bits, signed=port.signed, lanes=port.lanes)
+            ports[port.name] = flow(stream.Signature(layout))
+        store = plan.design.store
+        self.is_loaded = store is not None and store.is_loaded
+        self.reader: Any = None if plan.design.reader is None else plan.design.reader.build()
+        if self.reader is not None:
+            self.pads = (self.reader.part.make_pads(),)
+            ports |= {**pad_ports(self.pads), "memory_error": Out(1)}
+            if self.is_loaded:
+                self.image_bytes = len(plan.images[0].data)
+                ports |= {"image": In(stream.Signature(BEAT_BITS)), "loaded": In(1)}
+        elif plan.design.ring_words:
+            ports["feed"] = In(stream.Signature(BEAT_BITS))
+        if restartable:
+            ports |= {"restart": In(1), "restarted": Out(1)}
+        super().__init__(ports)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Instantiate and connect the engine."""
+        m = Module()
+        design = self.plan.design
+        network = design.network
+        restart = None
+        if self.restartable:
+            restart = self.restart
+            if find_device(self.plan.device).long_wires:
+                restart = Signal(name="restart_hop", init=1, reset_less=True)
+                m.d.sync += restart.eq(self.restart)
+            m.d.comb += self.restarted.eq(restart)
+        resident: dict[str, Any] = {}
+        if not design.ring_words:
+            resident = {"program": design.program, "weights": design.weights,
+                        "constants": design.constants, "entries": design.entries}  # fmt: skip
+        engine = SharedEngine(
+            design.engine, **resident,
+            sources=[(x.bits, x.signed, x.lanes) for x in design.inputs],
+            padded=[loading.is_padded for loading in design.loadings],
+            targets=[(x.bits, x.signed, 1) for x in network.sinks],
+        )  # fmt: skip
+        m.submodules.engine = WithReset(engine, restart)
+        for port, stream_ in zip(design.inputs, engine.inputs, strict=True):
+            wiring.connect(m, wiring.flipped(getattr(self, port.name)), stream_)
+        if self.reader is not None:
+            self._read(m, engine, restart)
+        elif design.ring_words:
+            wiring.connect(m, wiring.flipped(self.feed), engine.feed)
+        beats = 0
+        for sink, result in zip(network.sinks, engine.outputs, strict=True):
+            if sink.tail is not None:
+                own = len(sink.tail.table_beats) if design.ring_words else 0
+                part = sink.tail.written if own else sink.tail.part
+                component = part.build(**({} if own else sink.tail.contents))
+                if own:
+                    self._write_table(m, engine, component, part, beats)
+                    beats += own
+                m.submodules[sink.instance] = WithReset(component, restart)
+                [operand] = part.operands(component)
+                wiring.connect(m, result, operand)
+                result = part.result(component)
+            wiring.connect(m, result, wiring.flipped(getattr(self, sink.port.name)))
+        return m
+
+    def _write_table(
+        self, m: Module, engine: SharedEngine, component: Any, part: Any, first: int
+    ) -> None:
+        """Let the table of a tail come from a beat of the engine's on."""
+        per_entry = -(-part.exponential_bits // BEAT_BITS)
+        place = Signal(range(per_entry * part.table_memory.depth), name="table_place")
+        comes = engine.tail_enable & (engine.tail_address >= first)
+        comes &= engine.tail_address < first + per_entry * part.table_memory.depth
+        m.d.comb += place.eq(engine.tail_address - first)
+        entry, data, complete = place, engine.tail_data, comes
+        if per_entry > 1:
+            lower = Signal(BEAT_BITS, name="lower_beat", reset_less=True)
+            with m.If(comes):
+                m.d.sync += lower.eq(engine.tail_data)
+            entry, data, complete = place[1:], Cat(lower, data), comes & place[0]
+        m.d.comb += [
+            component.table_address.eq(entry), component.table_data.eq(data),
+            component.table_enable.eq(complete),
+        ]  # fmt: skip
+
+    def _read(self, m: Module, engine: SharedEngine, restart: Any) -> None:
+        """Let the memory's image come over and over."""
+        reader = self.reader
+        wiring.connect(m, reader.o, engine.feed)
+        if self.is_loaded:
+            # What it keeps outlasts a restart.
+            m.submodules.reader = reader
+            wiring.connect(m, wiring.flipped(self.image), reader.i)
+            m.d.comb += [
+                reader.start.eq(self.loaded),
+                reader.load.eq(~self.loaded),
+                self.memory_error.eq(~self.loaded),
+                reader.restart.eq(0 if restart is None else restart),
+            ]
+        else:
+            m.submodules.reader = WithReset(reader, restart)
+            m.d.comb += reader.start.eq(1)
+            # It is looked at far away from the reader, long after it is known.
+            m.d.sync += self.memory_error.eq(reader.error)
+        connect_pads(m, self.pads, reader, self, is_reader=True)

@@ -1,0 +1,262 @@
+"""Codes that only change their places: one per cycle, from wherever they are, or word by word."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nnef_hw.arithmetic.numerics import IntArray
+from nnef_hw.engine.layers.layer import (
+    ANYWHERE,
+    Call,
+    Image,
+    Layer,
+    Most,
+    Places,
+    Shape,
+    lowers,
+)
+from nnef_hw.engine.layers.nest import Nest, Part, Pass
+from nnef_hw.engine.layers.pieces import Axis, Piece, nest_of, words_of
+from nnef_hw.engine.layers.scale import POOL_SHIFT, Scale
+from nnef_hw.ir import Node
+from nnef_hw.ir.operators import (
+    FactorAttributes,
+    PadAttributes,
+    PerOperator,
+    SliceAttributes,
+)
+from nnef_hw.parts.engine.sizes import LEVELS
+
+__all__ = ["GatherLayer", "is_gathered", "lower_move"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GatherLayer(Layer):
+    """Codes of one or several tensors, each to its place in the result.
+
+    Every word that is read gives one code, of a lane that goes with its address; or, where several
+    results may leave together and all words stay as they are, all of its codes.
+
+    Parameters
+    ----------
+    pieces
+        Parts of the result, one for each operand.
+    others
+        Operands behind the first one.
+    """
+
+    label = "gather"
+
+    pieces: tuple[Piece, ...]
+    others: tuple[str, ...] = ()
+
+    @property
+    def read_tensors(self) -> tuple[str, ...]:
+        return (self.operand, *self.others)
+
+    def part_operand(self, n: int) -> str:
+        return self.read_tensors[n]
+
+    @property
+    def may_add(self) -> bool:
+        return False
+
+    def fits(self, lanes: int) -> bool:
+        """Whether it can be done in words of so many codes."""
+        anywhere = ANYWHERE._replace(others=(0,) * len(self.others))
+        nests = [nest_of(piece, lanes, anywhere, n) for n, piece in enumerate(self.pieces)]
+        if len(nests) > 1 and any(nest is not None and nest.packs for nest in nests):
+            return False
+        return None not in nests
+
+    def _nest(self, shape: Shape, places: Places, n: int) -> Nest:
+        nest = nest_of(self.pieces[n], shape.lanes, places, n)
+        assert nest is not None, f"{self.name}: {self.pieces[n]}"
+        words = None if self.gathers(shape) else words_of(nest, shape.lanes)
+        return words or nest
+
+    def gathers(self, shape: Shape) -> bool:
+        if shape.results == 1:
+            return True
+        anywhere = ANYWHERE._replace(others=(0,) * len(self.others))
+        nests = (nest_of(x, shape.lanes, anywhere, n) for n, x in enumerate(self.pieces))
+        return any(nest is None or words_of(nest, shape.lanes) is None for nest in nests)
+
+    def packs(self, shape: Shape) -> list[bool]:
+        """Return whether the words of each piece follow one another, whatever its loops are."""
+        anywhere = ANYWHERE._replace(others=(0,) * len(self.others))
+        return [self._nest(shape, anywhere, n).packs for n in range(len(self.pieces))]
+
+    def nest(self, shape: Shape, places: Places) -> Nest:
+        return self._nest(shape, places, 0)
+
+    def passes(self, shape: Shape) -> tuple[list[Pass], int]:
+        codes = sum(piece.codes(shape.lanes) for piece in self.pieces)
+        return [Pass(1, self._results(shape))], codes // self._results(shape)
+
+    def _results(self, shape: Shape) -> int:
+        """Codes of a word that is read."""
+        return 1 if self.gathers(shape) else shape.lanes
+
+    def parts(self, shape: Shape, places: Places, most: Most | None) -> list[Part]:
+        found = []
+        for n, piece in enumerate(self.pieces):
+            nest = self._nest(shape, places, n)
+            if most is not None:
+                nest = replace(nest, starts={**nest.starts, "weight": 0, "constant": 0})
+            results, constants = self._results(shape), range(len(self.bias(shape)))
+            words = piece.codes(shape.lanes) // results
+            found.append(Part(nest, [Pass(1, results)], words, range(1), constants))
+        return found
+
+    def part_level(self, shape: Shape) -> int:
+        del shape
+        return LEVELS - 1
+
+    def weights(self, shape: Shape) -> NDArray[np.int64]:
+        words = np.zeros((1, *shape.multipliers), np.int64)
+        words[0, 0, : self._results(shape)] = 1 << POOL_SHIFT
+        return words
+
+    def bias(self, shape: Shape) -> IntArray:
+        return np.zeros(max(shape.results, self._results(shape)), np.int64)
+
+    def fields(self, shape: Shape) -> dict[str, int]:
+        packs = int(any(self.packs(shape)))
+        bordered = any(piece.is_bordered for piece in self.pieces)
+        height, width = (self.source.height, self.source.width) if bordered else (1, 1)
+        gathers = {"gathers": 1, "packs": packs} if self.gathers(shape) else {}
+        return {**super().fields(shape), **gathers, "height": height, "width": width}
+
+
+_pieces = PerOperator[Callable[[Call], Sequence[Piece]]]("gathered result")
+"""What results of an operator consist of, whose codes only change their places."""
+
+
+def is_gathered(node: Node) -> bool:
+    """Whether codes of a node only change their places."""
+    return node.op in _pieces
+
+
+def _layer(call: Call, pieces: Sequence[Piece], pad: int = 0) -> GatherLayer:
+    node = call.node
+    return GatherLayer(
+        node=node, tensor=node.name, operand=call.tensors[node.inputs[0]],
+        source=pieces[0].source, target=pieces[0].target, pad=pad,
+        scale=Scale.identity(call.format(node.name).high), pieces=tuple(pieces),
+        others=tuple(call.tensors[name] for name in node.inputs[1:]),
+    )  # fmt: skip
+
+
+def _plain(source: Image, target: Image) -> Piece:
+    """Return the piece that is the operand as it is, in the upper left of the result."""
+    return Piece(
+        source, target, (Axis(source.channels, 0, 1),),
+        (Axis(source.width, 1, 0, 1), Axis(source.height, source.width, 0, target.width)),
+    )  # fmt: skip
+
+
+def concat_pieces(images: Sequence[Image], target: Image, axis: int) -> list[Piece]:
+    """Return the pieces of a concatenation: axis 1 are channels, 2 rows, 3 columns."""
+    pieces, begin = [], 0
+    for image in images:
+        pixel = {1: 0, 2: begin * target.width, 3: begin}[axis]
+        channel = begin if axis == 1 else 0
+        pieces.append(replace(_plain(image, target), into_pixel=pixel, into_channel=channel))
+        begin += {1: image.channels, 2: image.height, 3: image.width}[axis]
+    return pieces
+
+
+def slice_piece(source: Image, target: Image, part: SliceAttributes) -> Piece:
+    """Return the piece of a part along one axis."""
+    piece = _plain(source, target)
+    width, height = piece.across
+    return replace(
+        piece, along=(Axis(target.channels, 0, 1),),
+        across=(replace(width, count=target.width), replace(height, count=target.height)),
+        pixel={1: 0, 2: part.begin * source.width, 3: part.begin}[part.axis],
+        channel=part.begin if part.axis == 1 else 0,
+    )  # fmt: skip
+
+
+def upsample_piece(source: Image, target: Image, factors: Sequence[int]) -> Piece:
+    """Return the piece of rows and columns that are repeated."""
+    down, across = factors
+    return Piece(
+        source, target, (Axis(source.channels, 0, 1),),
+        (Axis(across, 0, 0, 1), Axis(source.width, 1, 0, across), Axis(down, 0, 0, target.width),
+         Axis(source.height, source.width, 0, down * target.width)),
+    )  # fmt: skip
+
+
+def depth_piece(source: Image, target: Image, factors: Sequence[int]) -> Piece:
+    """Return the piece of channels (y, x, c) that are spread over rows and columns."""
+    down, across = factors
+    channels = target.channels
+    return Piece(
+        source, target, (Axis(channels, 0, 1),),
+        (Axis(across, 0, channels, 1), Axis(source.width, 1, 0, across),
+         Axis(down, 0, channels * across, target.width),
+         Axis(source.height, source.width, 0, down * target.width)),
+    )  # fmt: skip
+
+
+def pad_piece(source: Image, target: Image, padding: Sequence[tuple[int, int]]) -> Piece:
+    """Return the piece of an image with padding around it."""
+    (top, _), (left, _) = padding
+    return Piece(
+        source, target, (Axis(source.channels, 0, 1),),
+        (Axis(target.width, 1, 0, 1, 0, 1), Axis(target.height, source.width, 0, target.width, 1)),
+        pixel=-top * source.width - left, top=-top, left=-left,
+    )  # fmt: skip
+
+
+@_pieces("concat")
+def _concat(call: Call) -> Sequence[Piece]:
+    images = [call.image(name) for name in call.node.inputs]
+    return concat_pieces(images, call.image(call.node.name), call.node.attrs["axis"])
+
+
+@_pieces("slice")
+def _slice(call: Call) -> Sequence[Piece]:
+    return [slice_piece(*_images(call), call.node.attributes(SliceAttributes))]
+
+
+@_pieces("nearest_upsample")
+def _upsample(call: Call) -> Sequence[Piece]:
+    return [upsample_piece(*_images(call), call.node.attributes(FactorAttributes).factor)]
+
+
+@_pieces("depth_to_space")
+def _depth(call: Call) -> Sequence[Piece]:
+    return [depth_piece(*_images(call), call.node.attributes(FactorAttributes).factor)]
+
+
+@_pieces("pad")
+def _pad(call: Call) -> Sequence[Piece]:
+    return [pad_piece(*_images(call), call.node.attributes(PadAttributes).padding)]
+
+
+@lowers("concat", "slice", "nearest_upsample", "depth_to_space")
+def _lower_gather(call: Call) -> Layer:
+    return _layer(call, _pieces[call.node.op](call))
+
+
+@lowers("pad")
+def _lower_pad(call: Call) -> Layer:
+    name, value = call.node.inputs[0], call.node.attributes(PadAttributes).value
+    code = int(call.qtype(name).quantize(value)) - call.format(name).offset
+    return _layer(call, _pad(call), code)
+
+
+def lower_move(call: Call, piece: Piece) -> Layer:
+    """Return the layer of a reshape or transpose that changes what is in memory."""
+    return _layer(call, [piece])
+
+
+def _images(call: Call) -> tuple[Image, Image]:
+    return call.image(call.node.inputs[0]), call.image(call.node.name)

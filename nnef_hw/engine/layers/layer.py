@@ -1,0 +1,404 @@
+"""What every layer answers on the shared engine: its loops, its memories' contents, its cycles."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nnef_hw.arithmetic.numerics import AddRequant, IntArray, QType
+from nnef_hw.arithmetic.tflite.numerics import TfliteAddRequant
+from nnef_hw.engine.layers.nest import Nest, Part, Pass
+from nnef_hw.engine.layers.scale import POOL_SHIFT, Scale
+from nnef_hw.engine.layers.sum_factors import sum_factors
+from nnef_hw.ir import Graph, Node, image_shape
+from nnef_hw.ir.operators import PerOperator
+
+__all__ = [
+    "ANYWHERE",
+    "MOST_SLIDING",
+    "Call",
+    "Format",
+    "Image",
+    "Layer",
+    "Most",
+    "Places",
+    "Residual",
+    "Shape",
+    "lowers",
+]
+
+
+MOST_SLIDING = 4
+"""Most rows between which sums are ever let move: each costs registers and multiplexers."""
+
+
+class Shape(NamedTuple):
+    """Size of an array.
+
+    Attributes
+    ----------
+    rows, lanes
+        Output channels, and codes of a word.
+    sliding
+        Most rows between which sums move.
+    results
+        Results that leave per cycle.
+    """
+
+    rows: int
+    lanes: int
+    sliding: int = MOST_SLIDING
+    results: int = 1
+
+    @property
+    def multipliers(self) -> tuple[int, int]:
+        """Extents of a word of weights."""
+        return self.rows, self.lanes
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A tensor in memory: pixel after pixel, each in whole words."""
+
+    height: int
+    width: int
+    channels: int
+
+    @property
+    def pixels(self) -> int:
+        """Pixels in all."""
+        return self.height * self.width
+
+    def blocks(self, lanes: int) -> int:
+        """Words of a pixel."""
+        return -(-self.channels // lanes)
+
+    def words(self, lanes: int) -> int:
+        """Words in all."""
+        return self.pixels * self.blocks(lanes)
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """Codes as the engine has them: less the lowest code of their width, so never negative.
+
+    Parameters
+    ----------
+    zero_point, high
+        The code of 0.0, and the highest one.
+    offset
+        What was subtracted.
+    """
+
+    zero_point: int
+    high: int
+    offset: int
+
+    @classmethod
+    def of(cls, qtype: QType) -> Format:
+        """Return the format of a tensor."""
+        offset = -(1 << (qtype.bits - 1)) if qtype.signed else 0
+        return cls(qtype.zero_point - offset, qtype.hi - offset, offset)
+
+    @property
+    def differences(self) -> tuple[int, int]:
+        """Least and greatest difference of a code and the zero point."""
+        return -self.zero_point, self.high - self.zero_point
+
+
+@dataclass(frozen=True, slots=True)
+class Residual:
+    """A tensor whose codes are added to a layer's.
+
+    Parameters
+    ----------
+    node, tensor
+        The sum's node; name of the other operand.
+    own, other
+        Factors of the layer's codes and of the other's.
+    offset, shift, low, high
+        ``code = clip((own * q + other * r + offset) >> shift, low, high)``.
+    """
+
+    node: Node
+    tensor: str
+    own: int
+    other: int
+    offset: int
+    shift: int
+    low: int
+    high: int
+
+    @classmethod
+    def of(
+        cls,
+        node: Node,
+        requant: AddRequant | TfliteAddRequant,
+        own: int,
+        formats: Sequence[Format],
+        target: Format,
+        tensor: str,
+    ) -> Residual:
+        """Return that of a fixed node whose operand ``own`` is the layer's, the other a tensor."""
+        if isinstance(requant, AddRequant):
+            mult, shift = requant.mult, requant.shift
+            offset = (1 << (shift - 1)) + (requant.zero_point << shift)
+        else:
+            found = sum_factors(requant, *(x.differences for x in formats))
+            assert found is not None, f"{node.name}: {requant}"
+            mult, shift, offset = found
+        offset -= target.offset << shift
+        offset -= sum(m * x.zero_point for m, x in zip(mult, formats, strict=True))
+        low, high = requant.lo - target.offset, requant.hi - target.offset
+        return cls(node, tensor, mult[own], mult[1 - own], offset, shift, low, high)
+
+
+class Places(NamedTuple):
+    """First words of a layer's operands, weights, constants and result in their memories."""
+
+    read: int
+    weight: int
+    constant: int
+    write: int
+    others: tuple[int, ...] = ()
+
+
+class Most(NamedTuple):
+    """Words of weights and constants that an instruction may take."""
+
+    weights: int
+    constants: int
+
+
+ANYWHERE = Places(0, 0, 0, 0)
+"""Places for what depends on none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layer(ABC):
+    """A node on the engine, of any size.
+
+    Parameters
+    ----------
+    node
+        Node of the model.
+    tensor, operand
+        Names of what it computes and of what it reads.
+    source, target
+        Images of both.
+    pad
+        Code of the padding.
+    scale
+        How its sums become codes.
+    residual
+        What is added to these.
+    table
+        The function that is applied at last: an entry for every code of the engine.
+    """
+
+    label: ClassVar[str]
+    by_lane: ClassVar[bool] = True
+    maximum: ClassVar[bool] = False
+
+    node: Node
+    tensor: str
+    operand: str
+    source: Image
+    target: Image
+    pad: int
+    scale: Scale
+    residual: Residual | None = None
+    table: tuple[int, ...] | None = None
+
+    @property
+    def name(self) -> str:
+        """Name of what it computes: that of the sum, or of the function, that it ends with."""
+        return self.tensor
+
+    @property
+    def read_tensors(self) -> tuple[str, ...]:
+        """Names of the tensors that the array reads."""
+        return (self.operand,)
+
+    def part_operand(self, n: int) -> str:
+        """Return the name of the tensor that a part reads, or the first one of several."""
+        del n
+        return self.operand
+
+    @property
+    def operands(self) -> tuple[str, ...]:
+        """Names of these, and of what is added."""
+        others = () if self.residual is None else (self.residual.tensor,)
+        return (*self.read_tensors, *others)
+
+    @property
+    def may_add(self) -> bool:
+        """Whether another tensor may be added to its codes: nothing is behind its sums yet."""
+        return self.residual is None and self.table is None
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates per frame, padding taps included."""
+        return 0
+
+    @property
+    def products(self) -> int:
+        """Products of a code that it computes, on average."""
+        return self.macs // (self.target.pixels * self.target.channels)
+
+    @property
+    def kernel(self) -> tuple[int, int]:
+        """Rows and columns of its window."""
+        return (1, 1)
+
+    @property
+    def parameters(self) -> int:
+        """Weights and biases that the model has here."""
+        return 0
+
+    @property
+    def weight_bytes(self) -> int:
+        """Bytes of the model's weights."""
+        return 0
+
+    @property
+    def largest_sum(self) -> tuple[int, int]:
+        """Least and greatest sum, bias included."""
+        return 0, self.pad_high << POOL_SHIFT
+
+    @property
+    def pad_high(self) -> int:
+        """Greatest code that it reads."""
+        return 255
+
+    @abstractmethod
+    def nest(self, shape: Shape, places: Places) -> Nest:
+        """Return its loops."""
+
+    @abstractmethod
+    def passes(self, shape: Shape) -> tuple[list[Pass], int]:
+        """Return passes with results that come over and over, and how often."""
+
+    @abstractmethod
+    def weights(self, shape: Shape) -> NDArray[np.int64]:
+        """Return its weights: [words, rows, lanes]."""
+
+    @abstractmethod
+    def bias(self, shape: Shape) -> IntArray:
+        """Return the bias of every result of a pixel, absent channels included.
+
+        Where all channels have the same one, and the same factor, those of a word. They are a
+        multiple of ``shape.results``.
+        """
+
+    def weight_words(self, shape: Shape) -> int:
+        """Return the length of :meth:`weights`, which large layers know without making them."""
+        return len(self.weights(shape))
+
+    @abstractmethod
+    def part_level(self, shape: Shape) -> int:
+        """Return the loop whose iterations have constants of their own, and weights if any have."""
+
+    def part_passes(self, shape: Shape, first: int, count: int) -> tuple[list[Pass], int]:
+        """Return the passes of some iterations of that loop, and how often they come."""
+        passes, repeats = self.passes(shape)
+        counts = self.nest(shape, ANYWHERE).counts
+        return passes, repeats * count // counts[self.part_level(shape)]
+
+    def parts(self, shape: Shape, places: Places, most: Most | None) -> list[Part]:
+        """Divide it into parts that take no more weights and constants; None: it stays whole.
+
+        A part is at least one iteration, whatever that takes.
+        """
+        nest = self.nest(shape, places)
+        weights, constants = range(self.weight_words(shape)), range(len(self.bias(shape)))
+        if most is None:
+            return [Part(nest, *self.passes(shape), weights, constants)]
+        level = self.part_level(shape)
+        count = nest.counts[level]
+        words, results = (nest.strides[name][level] for name in ("weight", "constant"))
+        fitting = count
+        if results:
+            fitting = min(fitting, most.constants // results)
+        if words:
+            fitting = min(fitting, most.weights // words)
+        pieces = -(-count // max(1, fitting))
+        ends = [count * n // pieces for n in range(pieces + 1)]
+        return [
+            Part(
+                nest.part(level, first, end - first),
+                *self.part_passes(shape, first, end - first),
+                weights[first * words : end * words] if words else weights,
+                constants[first * results : end * results] if results else constants,
+            )
+            for first, end in pairwise(ends)
+        ]
+
+    def gathers(self, shape: Shape) -> bool:
+        """Whether every word that it reads gives one code."""
+        del shape
+        return False
+
+    def sliding_rows(self, shape: Shape) -> int:
+        """Rows between which sums move; 1 if they do not."""
+        del shape
+        return 1
+
+    def fields(self, shape: Shape) -> Mapping[str, int]:
+        """Return what its instruction says besides loops and scale."""
+        rows = self.sliding_rows(shape)
+        return {
+            "silent": rows - 1, "slides": int(rows > 1), "by_lane": int(self.by_lane),
+            "maximum": int(self.maximum),
+            "height": self.source.height, "width": self.source.width, "pad": self.pad,
+        }  # fmt: skip
+
+    def per_result(self, values: Sequence[int], shape: Shape, default: int = 0) -> list[int]:
+        """Return one of the values, of all channels or one each, for everything that has a bias."""
+        count = len(self.bias(shape))
+        own = tuple(values) * (self.target.channels if len(values) == 1 else 1)
+        return [*own, *[default] * (count - len(own))][:count]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A node of a fixed graph, and the tensors that reshapes only rename."""
+
+    graph: Graph
+    node: Node
+    tensors: Mapping[str, str]
+
+    def qtype(self, name: str) -> QType:
+        """Return the format of a tensor."""
+        qtype = self.graph.tensor(name).qtype
+        assert qtype is not None
+        return qtype
+
+    def format(self, name: str) -> Format:
+        """Return how the engine has a tensor's codes."""
+        return Format.of(self.qtype(name))
+
+    def image(self, name: str) -> Image:
+        """Return the image of a tensor."""
+        shape = image_shape(self.graph.tensor(name).shape)
+        assert shape is not None
+        return Image(*shape)
+
+    @property
+    def common(self) -> dict[str, Any]:
+        """Fields that all layers have, but for the scale and the padding."""
+        node = self.node
+        return {
+            "node": node, "tensor": node.name, "operand": self.tensors[node.inputs[0]],
+            "source": self.image(node.inputs[0]), "target": self.image(node.name),
+        }  # fmt: skip
+
+
+lowers = PerOperator[Callable[[Call], Layer]]("engine layer")
+"""How nodes of an operator become layers of the engine."""

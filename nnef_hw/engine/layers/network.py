@@ -1,0 +1,319 @@
+"""A fixed graph as layers of the engine, one after the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from nnef_hw.architecture.architecture import Port, port_labels
+from nnef_hw.arithmetic.numerics import AddRequant
+from nnef_hw.arithmetic.tflite.numerics import TfliteAddRequant
+from nnef_hw.engine.layers import average, conv, gather, pairs, pool
+from nnef_hw.engine.layers.conv import ConvLayer
+from nnef_hw.engine.layers.layer import Call, Format, Image, Layer, Residual, lowers
+from nnef_hw.engine.layers.pool import engine_table
+from nnef_hw.engine.layers.support import check_engine, find_move, find_tails, memory_image
+from nnef_hw.engine.layers.tail import Tail
+from nnef_hw.errors import raise_all
+from nnef_hw.hardware.devices import Device
+from nnef_hw.ir import Graph, HostStream, Node, StreamOrder, Trait
+
+__all__ = ["Loading", "Network", "lower"]
+
+LAYERS = (average, conv, gather, pairs, pool)
+"""The modules that register how nodes become layers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loading:
+    """How beats of the input become words: rows of codes, of which windows are words.
+
+    Parameters
+    ----------
+    rows, length
+        Rows, and codes of each, padding included.
+    lead, real
+        Codes of padding in front; codes that come, behind which padding follows.
+    window, step
+        Codes up to the first word of a row, and from a word to the next one.
+    pad
+        Code of the padding.
+    codes
+        Codes of a beat: one; or those of a word, where none of it is padding, or of a pixel of
+        which several are in a word. Rows, windows and steps are counted in beats.
+    """
+
+    rows: int
+    length: int
+    lead: int
+    real: int
+    window: int
+    step: int
+    pad: int
+    codes: int = 1
+
+    @classmethod
+    def of(cls, image: Image, lanes: int) -> Loading:
+        """Return that of an image as it is: every pixel in whole words."""
+        if image.channels % lanes == 0:
+            return cls.by_word(image, lanes)
+        length = image.blocks(lanes) * lanes
+        return cls(image.pixels, length, 0, image.channels, lanes, lanes, 0)
+
+    @classmethod
+    def filled(cls, image: Image, lanes: int) -> Loading:
+        """Return that of pixels whose first word is filled up with the codes before."""
+        if image.channels < lanes or image.channels % lanes == 0:
+            return cls.by_word(image, min(image.channels, lanes))
+        window = image.channels - (image.blocks(lanes) - 1) * lanes
+        return cls(image.pixels, image.channels, 0, image.channels, window, lanes, 0)
+
+    @classmethod
+    def by_word(cls, image: Image, codes: int) -> Loading:
+        """Return that of pixels of which each beat brings a word, or its upper codes."""
+        beats = image.channels // codes
+        return cls(image.pixels, beats, 0, beats, 1, 1, 0, codes)
+
+    @classmethod
+    def packed(cls, layer: ConvLayer) -> Loading:
+        """Return that of the operand of a layer whose windows have their rows in one word."""
+        window, stride = layer.window.kernel[1], layer.window.stride[1]
+        lead, real = layer.window.padding[1][0], layer.source.width
+        reach = (layer.target.width - 1) * stride + window
+        return cls(
+            layer.source.height, max(reach, lead + real), lead, real, window, stride, layer.pad,
+            layer.source.channels,
+        )  # fmt: skip
+
+    @property
+    def is_padded(self) -> bool:
+        """Whether any of its beats are padding."""
+        return self.real < self.length
+
+    @property
+    def cycles(self) -> int:
+        """Cycles that it takes."""
+        return self.rows * self.length
+
+    @property
+    def words(self) -> int:
+        """Words that it makes."""
+        return self.rows * ((self.length - self.window) // self.step + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """An input: its port, the tensor that it brings, and that one's image in memory."""
+
+    port: Port
+    tensor: str
+    image: Image
+
+
+@dataclass(frozen=True, slots=True)
+class Sink:
+    """An output.
+
+    Parameters
+    ----------
+    port
+        Its port.
+    tensor, image
+        The tensor that is sent, and its image in memory.
+    bits, signed
+        Format of its codes.
+    tail
+        What stands between these and the port.
+    """
+
+    port: Port
+    tensor: str
+    image: Image
+    bits: int
+    signed: bool
+    tail: Tail | None
+
+    @property
+    def instance(self) -> str:
+        """Name of the tail's instance: that of the only one is ``tail``."""
+        return f"tail{self.port.name.removeprefix('o')}"
+
+    @property
+    def codes(self) -> int:
+        """Codes that are sent."""
+        return self.image.pixels * self.image.channels
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """Layers in the order in which they run, between inputs and outputs.
+
+    Parameters
+    ----------
+    name
+        Name of the model.
+    layers
+        The layers.
+    sources, sinks
+        Inputs and outputs, in the order in which they are loaded and sent.
+    """
+
+    name: str
+    layers: tuple[Layer, ...]
+    sources: tuple[Source, ...]
+    sinks: tuple[Sink, ...]
+
+    def fits(self, lanes: int) -> bool:
+        """Whether codes that change their places do so in words of so many."""
+        moves = (layer for layer in self.layers if isinstance(layer, gather.GatherLayer))
+        return all(layer.fits(lanes) for layer in moves)
+
+    def loading(self, lanes: int) -> tuple[tuple[Loading, ...], tuple[Layer, ...]]:
+        """Return how inputs are loaded for words of so many codes, and the layers that follow."""
+        loadings, layers = [], list(self.layers)
+        for source in self.sources:
+            loading = Loading.of(source.image, lanes)
+            readers = [n for n, layer in enumerate(layers) if source.tensor in layer.operands]
+            reader = layers[readers[0]] if readers else None
+            is_sent = any(sink.tensor == source.tensor for sink in self.sinks)
+            is_alone = len(readers) == 1 and not is_sent
+            if is_alone and isinstance(reader, ConvLayer) and reader.operands == (source.tensor,):
+                loading, layers[readers[0]] = _loading(reader, source.image, lanes)
+            loadings.append(loading)
+        return tuple(loadings), tuple(layers)
+
+
+def _loading(layer: ConvLayer, image: Image, lanes: int) -> tuple[Loading, ConvLayer]:
+    """Return how the only layer that reads an input has it loaded, and that layer then."""
+    packed = layer.packed(lanes)
+    if packed is not None:
+        return Loading.packed(layer), packed
+    return Loading.filled(image, lanes), layer.filled(lanes)
+
+
+def lower(graph: Graph, device: Device) -> Network:
+    """Turn a fixed graph into layers; sums are computed by the layer of their later operand.
+
+    Raises
+    ------
+    UnsupportedError, ErrorGroup
+        If :func:`.check_engine` finds anything.
+    """
+    raise_all(check_engine(graph))
+    order = StreamOrder(graph)
+    ends = find_tails(graph, order)
+    tail_names = {node.name for node in ends.values()}
+    tensors: dict[str, str] = {}
+    for name in graph.inputs:
+        source = order.inputs[name].tensor
+        tensors |= {name: source, source: source}
+    layers: list[Layer] = []
+    for node in graph.nodes:
+        if order.origin(node.name)[0] in tail_names:
+            # The last node of an output, or a move behind it, which the host makes.
+            continue
+        if node.has(Trait.MOVES):
+            move = find_move(graph, order, node)
+            if move is None:
+                tensors.setdefault(node.name, tensors[node.inputs[0]])
+            else:
+                call = Call(graph, replace(node, inputs=(order.origin(node.name)[0],)), tensors)
+                layers.append(gather.lower_move(call, move))
+                tensors[node.name] = node.name
+            continue
+        tensors[node.name] = node.name
+        call = Call(graph, node, tensors)
+        if _is_sum(node):
+            _put_longer_last(call, layers)
+        place = _last_reader(call, layers)
+        if place is not None and node.has(Trait.TABLE) and layers[place].table is None:
+            changed: dict[str, Any] = {"tensor": node.name, "table": engine_table(call)}
+            layers[place] = replace(layers[place], **changed)
+        elif place is not None and _is_sum(node) and _may_add(call, layers[place]):
+            layers[place] = _fused(call, layers[place])
+        else:
+            layers.append(lowers[node.op](call))
+    sources = []
+    labels = port_labels("i", graph.inputs)
+    for label, name in zip(labels, graph.inputs, strict=True):
+        sent = order.inputs[name]
+        image = Image(*memory_image(graph, order, sent.tensor))
+        sources.append(Source(_port(label, graph, sent, sent.tensor), sent.tensor, image))
+    images = {source.tensor: source.image for source in sources}
+    images |= {layer.tensor: layer.target for layer in layers}
+    sinks = []
+    for label, name in zip(port_labels("o", graph.outputs), graph.outputs, strict=True):
+        received, tail = order.outputs[name], ends.get(name)
+        result = tensors[received.tensor if tail is None else tail.inputs[0]]
+        qtype = graph.tensor(result).qtype
+        assert qtype is not None
+        port = _port(label, graph, received, result if tail is None else tail.name)
+        behind = None if tail is None else Tail.of(graph, tail, device)
+        sinks.append(Sink(port, result, images[result], qtype.bits, qtype.signed, behind))
+    return Network(graph.name, tuple(layers), tuple(sources), tuple(sinks))
+
+
+def _port(name: str, graph: Graph, stream: HostStream, tensor: str) -> Port:
+    qtype = graph.tensor(stream.tensor).qtype
+    assert qtype is not None
+    return Port(name, tensor, stream.image, qtype.bits, qtype.signed)
+
+
+def _is_sum(node: Node) -> bool:
+    """Whether a node adds or subtracts two tensors."""
+    return isinstance(node.attrs.get("requant"), AddRequant | TfliteAddRequant)
+
+
+def _may_add(call: Call, layer: Layer) -> bool:
+    """Whether a layer has nothing behind its sums yet, and the operands are two tensors."""
+    names = {call.tensors[name] for name in call.node.inputs}
+    return len(names) > 1 and layer.may_add
+
+
+def _put_longer_last(call: Call, layers: list[Layer]) -> None:
+    """Let that operand come later of which a code takes more products, if the order is free.
+
+    The sum is computed by the layer of the later one, where there is time for it.
+    """
+    names = [call.tensors.get(name) for name in call.node.inputs]
+    places = [n for n, layer in enumerate(layers) if layer.tensor in names]
+    if len(places) < 2:
+        return
+    *_, early, late = places
+    between = {layer.tensor for layer in layers[early:late]}
+    long, short = layers[early], layers[late]
+    is_free = between.isdisjoint(short.operands) and _is_read_here(call, long.tensor)
+    if is_free and _may_add(call, long) and short.products < long.products:
+        layers.insert(early, layers.pop(late))
+
+
+def _last_reader(call: Call, layers: list[Layer]) -> int | None:
+    """Return the place of the later layer of a node's operands, if nobody else reads its result."""
+    names = [call.tensors.get(name) for name in call.node.inputs]
+    later = max((n for n, layer in enumerate(layers) if layer.tensor in names), default=None)
+    if later is None:
+        return None
+    return later if _is_read_here(call, layers[later].tensor) else None
+
+
+def _is_read_here(call: Call, tensor: str) -> bool:
+    """Whether a node alone reads a tensor."""
+    graph = call.graph
+    aliases = [name for name, stands in call.tensors.items() if stands == tensor]
+    readers: list[Node] = [
+        node for name in aliases for node in graph.consumers(name) if not node.has(Trait.MOVES)
+    ]
+    is_output = any(call.tensors.get(name) == tensor for name in graph.outputs)
+    return readers == [call.node] and not is_output
+
+
+def _fused(call: Call, layer: Layer) -> Layer:
+    node = call.node
+    names = [call.tensors[name] for name in node.inputs]
+    own = names.index(layer.tensor)
+    formats = [call.format(name) for name in node.inputs]
+    residual = Residual.of(
+        node, node.attrs["requant"], own, formats, Format.of(call.qtype(node.name)), names[1 - own]
+    )
+    changed: dict[str, Any] = {"tensor": node.name, "residual": residual}
+    return replace(layer, **changed)

@@ -1,0 +1,214 @@
+"""What the engine has no hardware for, though the fixed model computes it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from nnef_hw.arithmetic.tflite.numerics import TfliteAddRequant
+from nnef_hw.engine.layers.gather import is_gathered
+from nnef_hw.engine.layers.layer import ANYWHERE, Format, Image, lowers
+from nnef_hw.engine.layers.pieces import Piece, move_piece, nest_of
+from nnef_hw.engine.layers.sum_factors import sum_factors
+from nnef_hw.engine.layers.tail import tails
+from nnef_hw.errors import NnefHwError, UnsupportedError
+from nnef_hw.ir import Graph, Node, StreamOrder, Tensor, Trait, image_shape
+from nnef_hw.ir.operators import ConvAttributes, PoolAttributes, WindowAttributes
+from nnef_hw.parts.engine.sizes import CODE_BITS
+
+__all__ = ["check_engine", "find_move", "find_tails", "memory_image"]
+
+STREAM = "use --arch streaming"
+_LEAST_LANES = 4
+_UNEVEN = (
+    f"its codes do not go from words to words of {_LEAST_LANES}: their numbers along its axes are "
+    "no multiples of that"
+)
+
+
+def check_engine(graph: Graph) -> list[NnefHwError]:
+    """List why a canonical or fixed graph does not run on the engine, one error per cause.
+
+    Formats and rounding are known of fixed graphs only.
+    """
+    errors: list[NnefHwError] = []
+
+    def refuse(reason: str, remedy: str, what: Node | Tensor | None = None) -> None:
+        location = what.location if what else None
+        errors.append(UnsupportedError(reason, remedy=remedy, location=location))
+
+    for name, state in graph.states.items():
+        when = "inferences" if state.goes_on else "the steps of a loop"
+        refuse(
+            f"the variable {name!r} keeps a value between {when}, which the engine cannot",
+            STREAM,
+            graph.tensor(name),
+        )
+    order = StreamOrder(graph)
+    sources = [order.inputs[name].tensor for name in graph.inputs]
+    ends = {node.name for node in find_tails(graph, order).values()}
+    for node in graph.nodes:
+        for reason, remedy in _problems(graph, node, order, ends):
+            refuse(f"{node.op} {node.name!r}: {reason}", remedy, node)
+    for name in dict.fromkeys((*sources, *(node.name for node in graph.nodes))):
+        qtype = graph.tensor(name).qtype
+        if qtype is not None and qtype.bits > CODE_BITS and order.origin(name)[0] not in ends:
+            refuse(
+                f"tensor {name!r} has codes of {qtype.bits} bits",
+                f"use activations of at most {CODE_BITS} bits",
+            )
+    if not errors and not any(
+        not node.has(Trait.MOVES) and node.name not in ends for node in graph.nodes
+    ):
+        refuse("the model has nothing to compute in the engine's array", STREAM)
+    return errors
+
+
+def find_tails(graph: Graph, order: StreamOrder) -> dict[str, Node]:
+    """Return by output the last nodes that are computed of the codes that leave, not in the array.
+
+    Nobody else reads the result of such a node.
+    """
+    sent = [order.outputs[output].tensor for output in graph.outputs]
+    found = {}
+    for output, name in zip(graph.outputs, sent, strict=True):
+        node = graph.producer(name)
+        readers = len(graph.consumers(name)) - (name != output)
+        if node is not None and node.op in tails and readers == 0 and sent.count(name) == 1:
+            found[output] = node
+    return found
+
+
+def memory_image(graph: Graph, order: StreamOrder, origin: str) -> tuple[int, int, int]:
+    """Return the image as which a computed or received tensor is in memory.
+
+    An input is as all of its readers want it, if they want the same, and its stream need not be
+    changed for that: the host may send it without any knowledge of rows and pixels.
+    """
+    usual = order.image(origin)
+    producer = graph.producer(origin)
+    if producer is not None and not producer.has(Trait.MOVES):
+        return usual
+    read = {name for node in graph.nodes if not node.has(Trait.MOVES) for name in node.inputs}
+    names = [name for name in (origin, *order.moved) if order.origin(name)[0] == origin]
+    images = set()
+    for name in names:
+        if name == origin and name not in read:
+            continue
+        reordering = order.reordering(name)
+        image = image_shape(graph.tensor(name).shape)
+        if image is None or reordering is None or not reordering.is_trivial:
+            return usual
+        images.add(image)
+    return images.pop() if len(images) == 1 else usual
+
+
+def _problems(
+    graph: Graph, node: Node, order: StreamOrder, ends: Collection[str]
+) -> Iterator[tuple[str, str]]:
+    """Yield reasons and remedies."""
+    if node.has(Trait.MOVES):
+        yield from _moves(graph, node, order)
+        return
+    if node.name in ends:
+        if node.has(Trait.ALONG_CHANNELS) and list(node.attrs["axes"]) != [1]:
+            yield f"axes = {list(node.attrs['axes'])} are not computed", "use axes = [1]"
+        return
+    if node.op not in lowers:
+        where = " but at the end of a network" if node.op in tails else ""
+        yield f"the engine does not compute it yet{where}", STREAM
+        return
+    gathers = is_gathered(node)
+    for name in (*node.inputs[: None if gathers else 1], *node.outputs):
+        shape = graph.tensor(name).shape
+        if image_shape(shape) is None:
+            yield (
+                f"tensor {name!r} of shape {list(shape)} is no image",
+                "use [1, C] or [1, C, H, W]",
+            )
+            return
+    if gathers:
+        yield from _gathers(graph, node)
+    if node.has(Trait.ARITHMETIC):
+        shapes = [graph.tensor(name).shape for name in (*node.inputs, node.name)]
+        if any(graph.tensor(name).data is not None for name in node.inputs):
+            yield "a constant operand is not computed yet", STREAM
+        elif len(set(shapes)) > 1:
+            yield "an operand is broadcast, which the engine does not do yet", STREAM
+        elif not _has_factors(graph, node):
+            yield "no factors of 26 bits round as TensorFlow Lite does", "use rounding = 'half_up'"
+    if node.has(Trait.WINDOW):
+        yield from _windows(node)
+    if node.has(Trait.WEIGHTS):
+        weights = graph.tensor(node.inputs[1])
+        if weights.qtype is not None and weights.data is not None:
+            codes = weights.data.astype(int) - weights.qtype.zero_point
+            if codes.size and (codes.min() < -128 or codes.max() > 127):
+                yield "its weights less their zero point exceed 8 bits", STREAM
+
+
+def _has_factors(graph: Graph, node: Node) -> bool:
+    """Whether a sum can be computed with short factors; known of fixed graphs only."""
+    requant = node.attrs.get("requant")
+    if not isinstance(requant, TfliteAddRequant):
+        return True
+    formats = [qtype for name in node.inputs if (qtype := graph.tensor(name).qtype) is not None]
+    if any(qtype.bits > CODE_BITS for qtype in formats):
+        return True  # refused for that
+    first, second = (Format.of(qtype).differences for qtype in formats)
+    return sum_factors(requant, first, second) is not None
+
+
+def find_move(graph: Graph, order: StreamOrder, node: Node) -> Piece | None:
+    """Return what a reshape or transpose changes in memory; None if nothing.
+
+    Steps on the way need not exist.
+    """
+    target = image_shape(graph.tensor(node.name).shape)
+    reordering = order.reordering(node.name) if node.name in order.moved else None
+    if target is None or reordering is None:
+        return None
+    image = memory_image(graph, order, order.origin(node.name)[0])
+    if reordering.is_trivial and image == target:
+        return None
+    return move_piece(Image(*image), Image(*target), reordering)
+
+
+def _moves(graph: Graph, node: Node, order: StreamOrder) -> Iterator[tuple[str, str]]:
+    if node.name not in order.moved:
+        return
+    target = image_shape(graph.tensor(node.name).shape)
+    reordering = order.reordering(node.name)
+    image = memory_image(graph, order, order.origin(node.name)[0])
+    if target is None:
+        shape = list(graph.tensor(node.name).shape)
+        yield f"its result of shape {shape} is no image", "use [1, C] or [1, C, H, W]"
+    elif reordering is None:
+        yield "it takes apart what a transpose has put together", STREAM
+    elif not reordering.is_trivial or image != target:
+        piece = move_piece(Image(*image), Image(*target), reordering)
+        if piece is None or nest_of(piece, _LEAST_LANES, ANYWHERE) is None:
+            yield _UNEVEN, STREAM
+
+
+def _gathers(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
+    """Yield what keeps codes from going to other places."""
+    if any(graph.tensor(name).data is not None for name in node.inputs):
+        yield "a constant operand is not computed", STREAM
+        return
+    formats = {graph.tensor(name).qtype for name in (*node.inputs, node.name)}
+    if len(formats) > 1:
+        yield "its operands have other formats than its result", STREAM
+    if node.op == "concat" and node.attrs["axis"] == 1:
+        shapes = [graph.tensor(name).shape for name in node.inputs[:-1]]
+        if any(shape[1] % _LEAST_LANES for shape in shapes):
+            yield f"channels of an operand before others are no multiple of {_LEAST_LANES}", STREAM
+
+
+def _windows(node: Node) -> Iterator[tuple[str, str]]:
+    kind: Any = PoolAttributes if node.has(Trait.POOL) else ConvAttributes
+    window: WindowAttributes = node.attributes(kind)
+    if not any(map(any, window.padding)):
+        return
+    if window.border not in ("constant", "ignore"):
+        yield f"border {window.border!r} is not computed", "use 'constant' or 'ignore'"

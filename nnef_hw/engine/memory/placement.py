@@ -1,0 +1,241 @@
+"""Where the tensors of a network are in an engine's memory, for how long."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import NamedTuple
+
+from nnef_hw.architecture.architecture import Port
+from nnef_hw.engine.layers.layer import Layer, Shape
+from nnef_hw.engine.layers.network import Loading, Network
+from nnef_hw.engine.memory.memory_plan import Stay, allocate, allocate_banks
+from nnef_hw.hardware.devices import Device
+from nnef_hw.hardware.geometry.blockram import SPRAM_SHAPE, tile_memory
+from nnef_hw.parts.engine.program import Kind
+from nnef_hw.parts.engine.sizes import CODE_BITS
+
+__all__ = ["Placement", "Step"]
+
+
+class Step(NamedTuple):
+    """What is done to some frames of a batch: ``n`` is the number of an input, layer or output."""
+
+    kind: Kind
+    n: int
+    first: int
+    frames: int
+
+
+@dataclass(frozen=True, eq=False)
+class Placement:
+    """A network for an array of ``shape`` on a device: its tensors.
+
+    Parameters
+    ----------
+    network, shape, device
+        What runs, on which array, where.
+    batch
+        Frames that are computed together: a layer runs for all of them.
+    frame_by_frame
+        How many layers, from the first one on, still run for one frame after the other, as each is
+        loaded.
+    """
+
+    network: Network
+    shape: Shape
+    device: Device
+    batch: int = field(default=1, kw_only=True)
+    frame_by_frame: int = field(default=0, kw_only=True)
+
+    @cached_property
+    def sequence(self) -> tuple[Step, ...]:
+        """What is done to a batch, in its order."""
+        alone, inputs = self.frame_by_frame, len(self.network.sources)
+        layers = range(len(self.layers))
+        together = [Step(Kind.RUN, n, 0, self.batch) for n in layers[alone:]]
+        behind = (*together, *self._transfers(Kind.SEND, len(self.network.sinks)))
+        if not alone:
+            return (*self._transfers(Kind.LOAD, inputs), *behind)
+        before = (
+            step
+            for frame in range(self.batch)
+            for step in (
+                *(Step(Kind.LOAD, n, frame, 1) for n in range(inputs)),
+                *(Step(Kind.RUN, n, frame, 1) for n in layers[:alone]),
+            )
+        )
+        return (*before, *behind)
+
+    @property
+    def turn(self) -> tuple[Step, ...]:
+        """The same, without what is done to further frames as to the first one before."""
+        if not self.frame_by_frame:
+            return self.sequence
+        return tuple(x for x in self.sequence if not x.first or x.kind == Kind.SEND)
+
+    @property
+    def loads(self) -> tuple[Step, ...]:
+        """What loads the inputs of a batch."""
+        return tuple(step for step in self.sequence if step.kind == Kind.LOAD)
+
+    @property
+    def sends(self) -> tuple[Step, ...]:
+        """What sends its outputs."""
+        return tuple(step for step in self.sequence if step.kind == Kind.SEND)
+
+    def _transfers(self, kind: Kind, ports: int) -> tuple[Step, ...]:
+        # Several ports take turns, since only a frame of each can wait in the host link.
+        if ports == 1:
+            return (Step(kind, 0, 0, self.batch),)
+        return tuple(Step(kind, n, frame, 1) for frame in range(self.batch) for n in range(ports))
+
+    @cached_property
+    def tensor_words(self) -> Mapping[str, int]:
+        """Words that a frame of every tensor takes."""
+        inputs = zip(self.network.sources, self.loadings, strict=True)
+        return {
+            **{source.tensor: loading.words for source, loading in inputs},
+            **{layer.tensor: layer.target.words(self.shape.lanes) for layer in self.layers},
+        }
+
+    @cached_property
+    def _loaded(self) -> tuple[tuple[Loading, ...], tuple[Layer, ...]]:
+        return self.network.loading(self.shape.lanes)
+
+    @property
+    def loadings(self) -> tuple[Loading, ...]:
+        """How each input becomes words."""
+        return self._loaded[0]
+
+    @cached_property
+    def inputs(self) -> tuple[Port, ...]:
+        """Inputs, of which a beat has as many codes as are loaded in a cycle."""
+        pairs = zip(self.network.sources, self.loadings, strict=True)
+        return tuple(replace(source.port, lanes=loading.codes) for source, loading in pairs)
+
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        """Layers in the order in which they run."""
+        return self._loaded[1]
+
+    @cached_property
+    def stays(self) -> list[Stay]:
+        """From when to when tensors are in memory: inputs are loaded, layers run, outputs sent."""
+        network = self.network
+        first = sum(step.kind == Kind.LOAD for step in self.turn)
+        sent = first + len(self.layers)
+
+        def stay(tensor: str, own: int, replaces: str | None = None) -> Stay:
+            reads = [n for n, layer in enumerate(self.layers, first) if tensor in layer.operands]
+            sends = [
+                n for n, step in enumerate(self.sends, sent)
+                if network.sinks[step.n].tensor == tensor
+            ]  # fmt: skip
+            last = max([own, *reads, *sends])
+            words = self.tensor_words[tensor]
+            if own >= first + self.frame_by_frame or not self.frame_by_frame:
+                return Stay(tensor, self.batch * words, own, last, replaces)
+            if last < first + self.frame_by_frame:
+                return Stay(tensor, words, own, last, replaces)
+            # Those of the first frames stay while the others come.
+            return Stay(tensor, self.batch * words, 0, last)
+
+        inputs = [source.tensor for source in network.sources]
+        stays = [stay(name, n) for n, name in enumerate(inputs)]
+        for n, layer in enumerate(self.layers, first):
+            other = None if layer.residual is None else layer.residual.tensor
+            if other in layer.read_tensors:
+                other = None  # words that are written over are read again
+            stays.append(stay(layer.tensor, n, other))
+        return stays
+
+    @cached_property
+    def _apart(self) -> frozenset[str]:
+        """Tensors of which every frame has a place of its own."""
+        return frozenset(
+            x.tensor for x in self.stays if x.words == self.batch * self.tensor_words[x.tensor]
+        )
+
+    def place(self, tensor: str, frame: int) -> int:
+        """Return the first word of a frame's tensor."""
+        own = frame * self.tensor_words[tensor] if tensor in self._apart else 0
+        return self.places[tensor] + own
+
+    @property
+    def peak(self) -> tuple[int, str]:
+        """Most bytes that tensors take at a time, and the layer that runs then."""
+        lanes, names = self.shape.lanes, [layer.name for layer in self.layers]
+        first = sum(step.kind == Kind.LOAD for step in self.turn)
+
+        def taken(n: int) -> int:
+            alive = [x for x in self.stays if x.first <= n <= x.last]
+            written_over = {x.replaces for x in alive if x.first == n}
+            return lanes * sum(
+                x.words for x in alive if not (x.tensor in written_over and x.last == n)
+            )
+
+        n = max(range(first, first + len(names)), key=taken)
+        return taken(n), names[n - first]
+
+    @cached_property
+    def banks(self) -> Mapping[str, int] | None:
+        """First word of every tensor in two banks of single-port RAM; None if that cannot be."""
+        depth, width = SPRAM_SHAPE
+        has_ports = self.shape.results == 1
+        if not has_ports or 2 * self.shape.lanes * CODE_BITS // width > self.device.spram:
+            return None
+        apart = [(name, layer.tensor) for layer in self.layers for name in layer.read_tensors]
+        return allocate_banks(self.stays, apart, depth)
+
+    @cached_property
+    def memory(self) -> tuple[Mapping[str, int], int]:
+        """First word of every tensor, and words in all.
+
+        In block RAM those that are added come first, if that takes less of it.
+        """
+        if self.banks is not None:
+            return self.banks, 2 * SPRAM_SHAPE[0]
+
+        ways = (allocate(self.stays), allocate(self.stays, before=self._added))
+        return min(ways, key=self._size)
+
+    def _size(self, memory: tuple[Mapping[str, int], int]) -> tuple[int, int]:
+        """Return the block RAMs of a memory, and its words."""
+        depths = memory[1], self._added_until(memory[0])
+        bits, ram = self.shape.lanes * CODE_BITS, self.device.ram
+        blocks = sum(tile_memory(ram, depth, bits).count for depth in depths if depth)
+        return blocks, sum(depths)
+
+    @property
+    def code_blocks(self) -> int:
+        """Block RAMs of all tensors."""
+        return self._size(self.memory)[0] if self.banks is None else 0
+
+    @property
+    def _added(self) -> set[str]:
+        """Tensors that are added to results."""
+        return {layer.residual.tensor for layer in self.layers if layer.residual}
+
+    def _added_until(self, places: Mapping[str, int]) -> int:
+        """Return the end of those; 0 if there are none."""
+        ends = (places[x.tensor] + x.words for x in self.stays if x.tensor in self._added)
+        return max(ends, default=0)
+
+    @property
+    def other_words(self) -> int:
+        """Words that are in block RAM a second time: up to the last one that is added."""
+        return self._added_until(self.places) if self.banks is None else 0
+
+    def shares(self, layer: Layer) -> bool:
+        """Whether what is added to its result is in the bank that it reads."""
+        if self.banks is None or layer.residual is None:
+            return False
+        depth, _ = SPRAM_SHAPE
+        return self.banks[layer.residual.tensor] // depth != self.banks[layer.tensor] // depth
+
+    @property
+    def places(self) -> Mapping[str, int]:
+        """First word of every tensor."""
+        return self.memory[0]

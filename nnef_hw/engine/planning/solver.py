@@ -1,0 +1,256 @@
+"""The size of the array: the fastest engine that fits a target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
+
+from nnef_hw.engine.layers.layer import Shape
+from nnef_hw.engine.layers.network import Network, lower
+from nnef_hw.engine.memory.store import stores
+from nnef_hw.engine.planning.plan import EnginePlan
+from nnef_hw.engine.planning.sizes import sizes
+from nnef_hw.engine.program.design import Design
+from nnef_hw.engine.timing.residency import feeds
+from nnef_hw.errors import TargetError
+from nnef_hw.hardware.devices import Device, Resources, Target
+from nnef_hw.hardware.geometry.blockram import SPRAM_SHAPE
+from nnef_hw.ir import Graph
+
+__all__ = ["check_memory", "schedule_engine", "with_room"]
+
+RINGS = (1024, 512, 256, 128)
+"""Words of weights that may come ahead, where they come from a memory."""
+RESULTS = (1, 2, 4, 8, 16)
+"""Results that may leave per cycle, at most the lanes, one by one where single-port RAM is used."""
+LEAST_GAIN = 0.97
+"""How many times as many cycles twice as many results may take, at most: they take LUTs."""
+_NAMES = {"lut": "LUTs", "dsp": "DSP blocks", "bram": "block RAMs", "spram": "single-port RAMs"}
+MOST_CROWDED = 1.1
+"""How many times as many cycles are given for room in the device, at most."""
+WORTH_LOGIC = 1.05
+"""How many times as many cycles are given for fewer multipliers in logic, at most."""
+LUT_SHARE = 0.95
+"""Share of the device's LUTs that placement can be trusted to use."""
+
+
+def schedule_engine(
+    graph: Graph,
+    target: Target,
+    *,
+    clock_mhz: float | None = None,
+    target_fps: float | None = None,
+    batch: int = 1,
+) -> EnginePlan:
+    """Choose the array with the fewest cycles, or the smallest one for a frame rate.
+
+    It computes ``batch`` frames together.
+
+    Raises
+    ------
+    UnsupportedError, ErrorGroup
+        If the engine does not run the network.
+    TargetError
+        If no array fits, or none is fast enough.
+    """
+    network = lower(graph, target.device)
+    plans = list(_plans(network, target, clock_mhz, batch))
+    fitting = [plan for plan in plans if not list(_short(plan.resources, target.device))]
+    if not fitting:
+        raise _misfit(plans, target)
+    fitting = _frugal(_comfortable(fitting, target.device), target.device)
+    best = min(fitting, key=lambda plan: (plan.interval, plan.multipliers, _together(plan)))
+    if target_fps is None:
+        return best
+    wanted = int(best.clock_mhz * 1e6 / target_fps)
+    enough = [plan for plan in fitting if plan.interval <= wanted]
+    if not enough:
+        rate = best.clock_mhz * 1e6 / best.interval
+        raise TargetError(
+            f"model {graph.name!r} does not reach {target_fps:g} inferences/s on {target.name} at "
+            f"{best.clock_mhz:g} MHz: no engine that fits takes fewer than {best.interval:,} "
+            "cycles each",
+            remedy=f"ask for less; {rate:.0f} is the most it could be",
+        )
+    return min(enough, key=lambda plan: (plan.multipliers, _together(plan), plan.interval))
+
+
+def _together(plan: EnginePlan) -> int:
+    """Return how many results leave per cycle."""
+    return plan.design.shape.results
+
+
+def _comfortable(fitting: list[EnginePlan], device: Device) -> list[EnginePlan]:
+    """Return the plans that leave placement room, if one of them is nearly as fast as any.
+
+    A design that fills more of the device has a slower clock, but not by so much.
+    """
+    most = device.lut * device.lut_share
+    found = [plan for plan in fitting if plan.resources.lut <= most]
+    least = min(plan.interval for plan in fitting)
+    is_near = any(plan.interval <= MOST_CROWDED * least for plan in found)
+    return found if is_near else fitting
+
+
+def _frugal(fitting: list[EnginePlan], device: Device) -> list[EnginePlan]:
+    """Return the plans with no more multipliers in logic than one that is nearly the fastest.
+
+    Only of a device that has them beside DSP blocks: each takes a hundred LUTs, which slow down
+    the clock.
+    """
+    if not device.mixes_products:
+        return fitting
+    least = min(plan.interval for plan in fitting)
+    near = (plan for plan in fitting if plan.interval <= WORTH_LOGIC * least)
+    most = min(plan.design.engine.in_logic for plan in near)
+    return [plan for plan in fitting if plan.design.engine.in_logic <= most]
+
+
+def _plans(
+    network: Network, target: Target, clock_mhz: float | None, batch: int = 1
+) -> Iterator[EnginePlan]:
+    """Yield engines of every size, with as many results per cycle as save cycles."""
+    device = target.device
+    for size in sizes(network, device):
+        least: int | None = None
+        for results in RESULTS if not device.spram else RESULTS[:1]:
+            if results > size.lanes:
+                break
+            shape = size._replace(results=results)
+            plans = list(_with_shape(network, shape, target, clock_mhz, batch))
+            fitting = [plan.interval for plan in plans if not list(_short(plan.resources, device))]
+            if least is not None and (not fitting or min(fitting) > LEAST_GAIN * least):
+                break
+            yield from plans
+            if not fitting:
+                break
+            least = min(fitting)
+
+
+def _with_shape(
+    network: Network, size: Shape, target: Target, clock_mhz: float | None, batch: int
+) -> Iterator[EnginePlan]:
+    """Yield engines of a size; where LUTs are short, with fewer rows that slide, too."""
+    most = target.device.lut * target.device.lut_share
+    shape: Shape | None = size
+    while shape is not None:
+        design = Design(network, shape, target.device, batch=batch)
+        plans = list(_fed(design, target, clock_mhz))
+        yield from plans
+        rows = design.slide_rows
+        is_crowded = any(plan.resources.lut > most for plan in plans)
+        shape = shape._replace(sliding=rows - 1) if rows > 1 and is_crowded else None
+
+
+def _fed(design: Design, target: Target, clock_mhz: float | None) -> Iterator[EnginePlan]:
+    """Yield the ways to feed an engine: all in block RAM, or from a memory."""
+
+    def fits(design: Design) -> bool:
+        return EnginePlan.of(design, target, clock_mhz).resources.bram <= target.device.bram
+
+    yield EnginePlan.of(design, target, clock_mhz)
+    for store in stores(target, clock_mhz or target.clock_mhz):
+        plans = list(_rings(replace(design, store=store), target, clock_mhz))
+        fitting = [plan for plan in plans if not list(_short(plan.resources, target.device))]
+        # Of those that do not fit, the one that lacks least.
+        yield from fitting or plans[-1:]
+        for plan in fitting:
+            for kept in islice(feeds(plan.design, fits), 1, None):
+                yield EnginePlan.of(kept, target, clock_mhz)
+
+
+def _rings(design: Design, target: Target, clock_mhz: float | None) -> Iterator[EnginePlan]:
+    """Yield engines whose program comes from a memory, the deepest ring first.
+
+    It is not always the fastest: the ring decides into which parts layers are divided.
+    """
+    assert design.store is not None
+    for words in RINGS:
+        with_ring = replace(design, ring_words=words)
+        try:
+            if not design.store.fits(with_ring.image_words):
+                continue
+            with_ring = with_room(with_ring, target, clock_mhz)
+        except TargetError:
+            return
+        if design.store.fits(with_ring.image_words):
+            yield EnginePlan.of(with_ring, target, clock_mhz)
+
+
+def with_room(design: Design, target: Target, clock_mhz: float | None) -> Design:
+    """Return the design with as few layers frame by frame as it takes for a batch to have room.
+
+    The first layers' tensors are large, and their weights few.
+    """
+    plan = EnginePlan.of(design, target, clock_mhz)
+    spare = target.device.bram - plan.resources.bram + design.code_blocks
+    if design.batch == 1 or design.banks is not None or design.code_blocks <= spare:
+        return design
+    trials = (replace(design, frame_by_frame=n) for n in range(1, len(design.layers)))
+    return next((trial for trial in trials if trial.code_blocks <= spare), design)
+
+
+def check_memory(graph: Graph, target: Target) -> None:
+    """Refuse a network whose weights alone have no room in the block RAMs of a target.
+
+    Raises
+    ------
+    TargetError
+        If they have none.
+    """
+    network = lower(graph, target.device)
+    if any(stores(target, target.clock_mhz)):
+        return
+    tried = sizes(network, target.device)
+    engines = [Design(network, size, target.device).engine for size in tried]
+    counts = [engine.weight_memories[0].count for engine in engines]
+    if min(counts) > target.device.bram:
+        raise TargetError(
+            f"model {graph.name!r} does not fit {target.name} ({target.device.name}) with --arch "
+            f"engine: its weights take {min(counts)} of {target.device.bram} block RAMs",
+            remedy="choose a larger board",
+        )
+
+
+def _short(used: Resources, device: Device) -> Iterator[tuple[str, int, int]]:
+    """Yield the resources that do not suffice: name, wanted and what a design can use."""
+    for name in _NAMES:
+        wanted, usable = getattr(used, name), getattr(device, name)
+        if name == "lut":
+            usable = int(usable * LUT_SHARE)
+        if wanted > usable:
+            yield name, wanted, usable
+
+
+def _misfit(plans: list[EnginePlan], target: Target) -> TargetError:
+    """Say what the array that lacks least would take."""
+
+    def excess(plan: EnginePlan) -> float:
+        short = _short(plan.resources, target.device)
+        return max(wanted / max(usable, 1) for _, wanted, usable in short)
+
+    plan = min(plans, key=excess)
+    design = plan.design
+    reasons = [
+        f"{wanted:,} {_NAMES[name]} of {usable:,}"
+        + (f" ({LUT_SHARE:.0%} of all) that can be placed" if name == "lut" else "")
+        for name, wanted, usable in _short(plan.resources, target.device)
+    ]
+    kept = []
+    if not design.ring_words:
+        kept.append(f"{sum(layer.weight_bytes for layer in design.layers):,} bytes of weights")
+    if not design.engine.single_port:
+        size, layer = design.peak
+        frames = f" of {design.batch} frames" if design.batch > 1 else ""
+        kept.append(f"{size:,} bytes of codes{frames}, as layer {layer!r} runs,")
+    why = f"; {' and '.join(kept)} are kept in block RAM" if kept else ""
+    banks = target.device.spram * SPRAM_SHAPE[0] * SPRAM_SHAPE[1] // 8
+    if banks and not design.engine.single_port:
+        why += f"; its single-port RAMs hold {banks:,}, half of them what a layer reads"
+    return TargetError(
+        f"model {plan.model!r} does not fit {target.name} ({target.device.name}) with --arch "
+        f"engine: an array of {design.shape.rows} x {design.shape.lanes} takes "
+        f"{' and '.join(reasons)}{why}",
+        remedy="choose a larger board, or a smaller network",
+    )

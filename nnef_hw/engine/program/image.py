@@ -1,0 +1,151 @@
+"""The program of a frame as a stream of beats: instructions with what they need, in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from nnef_hw.engine.memory.store import Store
+from nnef_hw.engine.program.design import Design
+from nnef_hw.parts.engine.program import BEAT_BITS, FILL_FLAG, RESIDENT_FLAG, TABLES_FLAG
+from nnef_hw.parts.engine.sizes import CODE_BITS
+from nnef_hw.parts.readers.reader import Reader
+
+__all__ = ["ProgramImage", "fill_beats", "frame_beats", "image_bytes"]
+
+
+@dataclass(frozen=True, eq=False)
+class ProgramImage:
+    """The program of a design in the memory that it comes from."""
+
+    design: Design
+
+    @property
+    def memory(self) -> Store:
+        """What the memory is."""
+        assert self.design.store is not None
+        return self.design.store
+
+    @property
+    def part(self) -> Reader:
+        """What reads it."""
+        assert self.design.reader is not None
+        return self.design.reader
+
+    @property
+    def kind(self) -> str:
+        """What a user calls the memory."""
+        return self.memory.kind
+
+    @property
+    def address(self) -> int:
+        """First byte of the image."""
+        return self.memory.base
+
+    @property
+    def read(self) -> str:
+        """Command that reads it."""
+        return self.memory.command
+
+    @property
+    def words(self) -> int:
+        """Words of 16 bits, of which those come once that are kept on the chip."""
+        return self.design.image_words
+
+    @property
+    def is_loaded(self) -> bool:
+        """The host fills the memory over the link."""
+        return self.memory.is_loaded
+
+    @property
+    def data(self) -> bytes:
+        """The image."""
+        return self.memory.padded(image_bytes(self.design))
+
+
+def fill_beats(design: Design) -> Iterator[int]:
+    """Yield the beats that a streamed engine takes once: tables, and packets that stay.
+
+    These go to the memory of codes in pieces of three beats, 0, how many words there are, with bit
+    :data:`.FILL_FLAG`, and where the first one goes, and then the words, the lowest bits first.
+    """
+    if not design.repeats_tables:
+        yield from _tables(design)
+    for n in design.resident:
+        yield from _filling(design, n)
+
+
+def frame_beats(design: Design) -> Iterator[int]:
+    """Yield the beats that a streamed engine takes per frame: packets, but those that stay.
+
+    Behind the packet of the instruction during which another one is staged, the pieces of that.
+    """
+    if design.repeats_tables:
+        yield from _tables(design)
+    for n in range(len(design.instructions)):
+        if n not in design.resident_places:
+            yield from _packet(design, n)
+        for other in design.staged_behind(n):
+            yield from _filling(design, other)
+
+
+def _filling(design: Design, n: int) -> Iterator[int]:
+    """Yield the pieces that write the packet of an instruction to the memory of codes."""
+    width = design.engine.resident_beats
+    packet = list(_packet(design, n))
+    packet += [0] * (-len(packet) % width)
+    for words, place in design.fills(n):
+        yield from (0, len(words) | 1 << FILL_FLAG, place)
+        yield from packet[width * words.start : width * words.stop]
+
+
+def _tables(design: Design) -> Iterator[int]:
+    """Yield the packet of all tables, if there are any: 0, :data:`.TABLES_FLAG`, their beats.
+
+    A beat is two entries, the lower one first; tables of what stands behind the engine follow, an
+    entry in one beat or two.
+    """
+    if not design.table_words:
+        return
+    yield from (0, 1 << TABLES_FLAG)
+    pairs = zip(design.entries[::2], design.entries[1::2], strict=True)
+    yield from (low | high << CODE_BITS for low, high in pairs)
+    yield from design.tail_beats
+
+
+def _packet(design: Design, n: int) -> Iterator[int]:
+    """Yield the beats of 16 bits of an instruction.
+
+    A packet per instruction: how many constants it needs, with the beats of a word of its weights,
+    less one, above ``engine.count_bits``; how many such words; its rows, the constants, the words.
+    Each of these is as many beats as it needs, the highest bits first. Of weights the upper rows of
+    the array that need none are left out. Where packets may stay in the memory of codes, a last
+    beat tells where the next one is: with bit :data:`.RESIDENT_FLAG` there, from the word on that
+    the other bits are.
+    """
+    engine, weights, instruction = design.engine, design.weights, design.instructions[n]
+    beats = engine.weight_beats(instruction.weight_rows)
+    yield len(instruction.constants) | max(0, beats - 1) << engine.count_bits
+    yield len(instruction.weights)
+    yield from _split(design.rows(instruction), engine.row_beats)
+    constants = [design.constants[n] for n in instruction.constants]
+    yield from _split(constants, engine.constant_beats)
+    yield from _split([weights[n] for n in instruction.weights], beats)
+    if engine.residents:
+        place = design.resident_places.get((n + 1) % len(design.instructions))
+        yield 0 if place is None else place | 1 << RESIDENT_FLAG
+
+
+def image_bytes(design: Design) -> bytes:
+    """Return the image of a memory: what comes once, then the beats of a frame.
+
+    The lower byte of each is the first one.
+    """
+    beats = (*fill_beats(design), *frame_beats(design))
+    return b"".join(beat.to_bytes(BEAT_BITS // 8, "little") for beat in beats)
+
+
+def _split(words: Sequence[int], beats: int) -> Iterator[int]:
+    for word in words:
+        for beat in reversed(range(beats)):
+            yield word >> BEAT_BITS * beat & (1 << BEAT_BITS) - 1

@@ -1,0 +1,68 @@
+"""The program of an engine, as a person reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from nnef_hw.engine.layers.layer import Layer
+from nnef_hw.engine.layers.nest import Nest
+from nnef_hw.engine.program.design import Design
+from nnef_hw.parts.engine.program import Kind
+
+__all__ = ["list_program"]
+
+
+def list_program(design: Design) -> Iterator[dict[str, Any]]:
+    """Yield a row per instruction: what it runs, its loops, its places in the memories.
+
+    ``loops`` are the iterations, the innermost first, up to the end of a pass and behind it;
+    ``read`` and ``write`` first words of codes; ``words``, ``weights``, ``constants`` how many it
+    takes; ``beats`` the size of its packet where the program is a stream, and ``from`` where that
+    comes: from the chip if it stays there.
+    """
+    lanes, sinks = design.shape.lanes, design.network.sinks
+    moved = [design.loadings[step.n].words * step.frames for step in design.loads]
+    moved += [sinks[step.n].image.words(lanes) * step.frames for step in design.sends]
+    border, own = iter(moved), iter([run.layer for run in design.runs for _ in run.parts])
+    for n, (instruction, name) in enumerate(zip(design.instructions, design.names, strict=True)):
+        layer = next(own) if instruction.kind == Kind.RUN else None
+        nest = instruction.nest
+        row = {
+            "step": n, "does": instruction.kind.name.lower(), "tensor": name,
+            "operation": "" if layer is None else _operation(layer),
+            "loops": "", "words": None, "read": instruction.fields.get("read"),
+            "write": instruction.fields.get("write"), "weights": len(instruction.weights),
+            "constants": len(instruction.constants) * design.shape.results,
+            "beats": design.packet_words(instruction) if design.ring_words else None,
+            "from": _origin(design, n),
+        }  # fmt: skip
+        yield row | ({"words": next(border)} if layer is None else _loops(design, layer, nest))
+
+
+def _origin(design: Design, n: int) -> str | None:
+    """Say where the packet of an instruction comes from."""
+    if n in design.resident:
+        return "chip"
+    kind = None if design.store is None else design.store.kind
+    hosts = dict(design.staged)
+    return f"{kind}, during {hosts[n]}" if n in hosts else kind
+
+
+def _operation(layer: Layer) -> str:
+    """Say what a layer computes, and what of its results."""
+    kernel = "x".join(map(str, layer.kernel))
+    text = f"{layer.label} {kernel}"
+    if layer.residual is not None:
+        text += f", + {layer.residual.tensor}"
+    return f"{text}, table" if layer.table is not None else text
+
+
+def _loops(design: Design, layer: Layer, nest: Nest | None) -> dict[str, Any]:
+    assert nest is not None, "a layer has loops"
+    # A first word may be in front of its tensor: padding.
+    read, write = design.places[layer.operand], design.places[layer.tensor]
+    if nest.in_codes:
+        read, write = nest.starts["read"] // design.shape.lanes, nest.starts["write"]
+    inner, outer = (" ".join(map(str, part)) for part in (nest.counts[:3], nest.counts[3:]))
+    return {"loops": f"{inner} | {outer}", "words": nest.words, "read": read, "write": write}

@@ -1,0 +1,382 @@
+"""A network's program for an array: weights, parts of layers, instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from typing import NamedTuple
+
+import numpy as np
+
+from nnef_hw.engine.layers.layer import Layer, Most, Places
+from nnef_hw.engine.layers.nest import Nest, Part
+from nnef_hw.engine.memory.placement import Placement, Step
+from nnef_hw.engine.memory.store import Store
+from nnef_hw.errors import TargetError
+from nnef_hw.hardware.geometry.blockram import SPRAM_SHAPE
+from nnef_hw.parts.engine.engine import Engine
+from nnef_hw.parts.engine.program import MOST_CONSTANTS, Kind
+from nnef_hw.parts.engine.sizes import RESIDUAL_CYCLES
+
+__all__ = ["Instruction", "Program", "Run"]
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """A step of the program.
+
+    Parameters
+    ----------
+    kind
+        What it does.
+    fields
+        Its fields by name; others are 0.
+    nest
+        Loops of a layer.
+    weights, constants
+        Which words of all weights, and which of all constants, it needs.
+    weight_rows
+        Rows of the array that need weights.
+    """
+
+    kind: Kind
+    fields: Mapping[str, int]
+    nest: Nest | None = None
+    weights: range = range(0)
+    constants: range = range(0)
+    weight_rows: int = 0
+
+
+class Run(NamedTuple):
+    """A layer, for some frames: their number, and instructions.
+
+    Attributes
+    ----------
+    step, layer
+        What runs.
+    parts
+        What it is divided into.
+    weight, constant
+        First ones of the layer, of all weights and constants.
+    """
+
+    step: Step
+    layer: Layer
+    parts: list[Part]
+    weight: int
+    constant: int
+
+
+@dataclass(frozen=True, eq=False)
+class Program(Placement):
+    """What an array does for a network whose tensors have their places.
+
+    Parameters
+    ----------
+    ring_words
+        Words of the memory that weights pass, if the program comes as a stream with its weights and
+        constants; 0 if all are in memory.
+    store
+        Where it comes from then; None if from anywhere, whenever it is wanted.
+    existing
+        The engine that a bitstream has already; None to make one for this network.
+    resident
+        Instructions whose packets stay in the banks of codes, beside these.
+    staged
+        Others whose packets are written there in every frame, where codes are no more; with the
+        instruction during which each is.
+    queue_words
+        Words of the stream that may wait behind the memory that it comes from, in block RAM; 0: a
+        few in registers.
+    """
+
+    ring_words: int = 0
+    store: Store | None = None
+    existing: Engine | None = None
+    resident: tuple[int, ...] = ()
+    staged: tuple[tuple[int, int], ...] = ()
+    queue_words: int = 0
+
+    @cached_property
+    def weights(self) -> list[int]:
+        """Contents of the weight memory: row 0 and lane 0 lowest."""
+        words: list[int] = []
+        for layer in self.layers:
+            codes = layer.weights(self.shape).reshape(-1, self.shape.rows * self.shape.lanes)
+            data = codes.astype(np.int8)
+            assert (data == codes).all(), f"{layer.name}: weights exceed 8 bits"
+            words += [int.from_bytes(row.tobytes(), "little") for row in data]
+        assert len(words) == self.weight_words, "layers know how many words they have"
+        return words or [0]
+
+    @cached_property
+    def weight_words(self) -> int:
+        """How many words of weights there are; sizes of an array are compared by it."""
+        return sum(layer.weight_words(self.shape) for layer in self.layers)
+
+    @cached_property
+    def rounds_twice(self) -> bool:
+        """Whether results have shifts of their own, before which some are rounded, too."""
+        return any(layer.scale.shifts for layer in self.layers)
+
+    @cached_property
+    def shift(self) -> int:
+        """Shift behind the factors of all layers; where results have their own, that before."""
+        if self.existing is not None:
+            return self.existing.shift
+        scales = [layer.scale for layer in self.layers]
+        return max(x.fraction_bits if self.rounds_twice else x.shift for x in scales)
+
+    def factors(self, layer: Layer) -> list[int]:
+        """Return the factors of everything of a layer that has a bias, for that shift."""
+        if self.rounds_twice:
+            return layer.per_result(layer.scale.factors(self.shift).mult, self.shape, 1)
+        up = self.shift - layer.scale.shift
+        return layer.per_result([mult << up for mult in layer.scale.mult], self.shape, 1 << up)
+
+    def shifts(self, layer: Layer) -> list[int]:
+        """Return the shifts behind, of an engine whose results have their own."""
+        found = layer.scale.factors(self.shift).shifts
+        return layer.per_result(found, self.shape, min(found))
+
+    @cached_property
+    def tables(self) -> list[tuple[int, ...]]:
+        """The different tables."""
+        return list(dict.fromkeys(layer.table for layer in self.layers if layer.table))
+
+    @cached_property
+    def residual_shift(self) -> int:
+        """Shift behind all sums of two codes; 0 if there are none."""
+        if self.existing is not None:
+            return self.existing.residual_shift
+        return max((layer.residual.shift for layer in self.layers if layer.residual), default=0)
+
+    @property
+    def residual_cycles(self) -> int:
+        """Cycles per sum of two codes: as many as no pass waits for, since few cells do then.
+
+        One where several results leave together.
+        """
+        passes = [
+            (words, results)
+            for layer in self.layers
+            if layer.residual
+            for words, results in layer.passes(self.shape)[0]
+        ]
+        if not passes or self.shape.results > 1:
+            return 1
+        fast = (x for x in RESIDUAL_CYCLES if all(words >= x * n for words, n in passes))
+        return next(fast, 1)
+
+    @cached_property
+    def parts(self) -> tuple[list[Part], ...]:
+        """What each layer is divided into: with a ring, so that two parts have room in it.
+
+        Of the first frame, where layers run for one after the other.
+        """
+        found: list[list[Part]] = []
+        weight = constant = 0
+        for n, layer in enumerate(self.layers):
+            frames = 1 if n < self.frame_by_frame else self.batch
+            parts = self._parts(Step(Kind.RUN, n, 0, frames), weight, constant)
+            longest = max(len(part.weights) for part in parts)
+            if self.ring_words and longest > self.ring_words:
+                raise TargetError(
+                    f"layer {layer.name!r}: a pass takes {longest:,} words of weights, and the "
+                    f"ring has {self.ring_words:,}",
+                    remedy="take a larger array, or a larger ring",
+                )
+            weight += parts[-1].weights.stop
+            constant += parts[-1].constants.stop * self.shape.results
+            found.append(parts)
+        return tuple(found)
+
+    def _parts(self, step: Step, weight: int, constant: int) -> list[Part]:
+        """Return the parts of a layer for some frames, and with its first weight and constant."""
+        layer, together = self.layers[step.n], self.shape.results
+        most = None
+        if self.ring_words:
+            most = Most(self.ring_words // 2, together * MOST_CONSTANTS)
+        read, *others = (self.place(name, step.first) for name in layer.read_tensors)
+        write = self.place(layer.tensor, step.first)
+        places = Places(read, weight, constant, write, tuple(others))
+        parts = layer.parts(self.shape, places, most)
+        if self.batch > 1:
+            parts = self._batched(layer, parts, step.frames)
+        return [part.grouped(together) for part in parts]
+
+    @cached_property
+    def runs(self) -> tuple[Run, ...]:
+        """What runs layers, in its order."""
+        weights = [0, *accumulate(parts[-1].weights.stop for parts in self.parts)]
+        constants = [0, *accumulate(parts[-1].constants.stop for parts in self.parts)]
+        found = []
+        for step in self.sequence:
+            if step.kind != Kind.RUN:
+                continue
+            layer, parts = self.layers[step.n], self.parts[step.n]
+            tensors = {*layer.operands, layer.tensor}
+            if any(self.place(name, step.first) != self.places[name] for name in tensors):
+                first = constants[step.n] * self.shape.results
+                parts = self._parts(step, weights[step.n], first)
+            found.append(Run(step, layer, parts, weights[step.n], constants[step.n]))
+        return tuple(found)
+
+    def _batched(self, layer: Layer, parts: list[Part], frames: int) -> list[Part]:
+        """Return the parts of a layer for frames of a batch."""
+        write = self.tensor_words[layer.tensor]
+        reads = [self.tensor_words[layer.part_operand(n)] for n in range(len(parts))]
+        return [
+            part.batched(frames, words * (self.shape.lanes if part.nest.in_codes else 1), write)
+            for words, part in zip(reads, parts, strict=True)
+        ]
+
+    @property
+    def gathers(self) -> bool:
+        """Whether any layer reads single codes."""
+        return any(layer.gathers(self.shape) for layer in self.layers)
+
+    @property
+    def divides(self) -> bool:
+        """Whether layers may be several instructions."""
+        return self.ring_words > 0 or any(len(parts) > 1 for parts in self.parts)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What every instruction of the program makes: load, layers and their parts, send."""
+        network, runs = self.network, iter(self.runs)
+        found: list[str] = []
+        for step in self.sequence:
+            if step.kind == Kind.RUN:
+                run = next(runs)
+                found += [run.layer.name] * len(run.parts)
+            else:
+                ports = network.sources if step.kind == Kind.LOAD else network.sinks
+                found.append(ports[step.n].tensor)
+        return tuple(found)
+
+    @cached_property
+    def instructions(self) -> tuple[Instruction, ...]:
+        """The program."""
+        return tuple(self._instructions())
+
+    def _instructions(self) -> Iterator[Instruction]:
+        runs = iter(self.runs)
+        for step in self.sequence:
+            if step.kind == Kind.RUN:
+                yield from self._run(next(runs))
+            else:
+                yield self._load(step) if step.kind == Kind.LOAD else self._send(step)
+
+    def _load(self, step: Step) -> Instruction:
+        source, loading = self.network.sources[step.n], self.loadings[step.n]
+        return Instruction(Kind.LOAD, {
+            **self._port(step.n), **self._bank(source.tensor),
+            "rows": step.frames * loading.rows - 1,
+            "write": self.place(source.tensor, step.first),
+            "length": loading.length - 1, "lead": loading.lead,
+            "real": loading.lead + loading.real, "first_word": loading.window - 1,
+            "word_step": loading.step - 1, "pad": loading.pad,
+        })  # fmt: skip
+
+    def _run(self, run: Run) -> Iterator[Instruction]:
+        layer, scale = run.layer, run.layer.scale
+        fields = {
+            **layer.fields(self.shape), "zero_point": scale.zero_point, "low": scale.low,
+            "high": scale.high, **self._residual(layer, run.step.first),
+            **self._function(layer), **self._bank(layer.operand),
+        }  # fmt: skip
+        if self.rounds_twice:
+            fields["rounds_once"] = int(not scale.twice)
+        for part in run.parts:
+            own = {"results": part.passes[0].results, "last_results": part.passes[-1].results}
+            if self.divides:
+                own["follows"] = int(part is not run.parts[0])
+            if self.ring_words:
+                own |= {"weights": len(part.weights), "constants": len(part.constants)}
+            yield Instruction(
+                Kind.RUN, {**fields, **own, **part.nest.starts}, part.nest,
+                _moved(part.weights, run.weight), _moved(part.constants, run.constant),
+                self._weight_rows(layer),
+            )  # fmt: skip
+
+    def _send(self, step: Step) -> Instruction:
+        sink, lanes = self.network.sinks[step.n], self.shape.lanes
+        return Instruction(Kind.SEND, {
+            **self._port(step.n), **self._bank(sink.tensor),
+            **({"frames": step.frames - 1} if self.batch > 1 else {}),
+            "read": self.place(sink.tensor, step.first),
+            "pixels": sink.image.pixels - 1, "blocks": sink.image.blocks(lanes) - 1,
+            "last_lanes": (sink.image.channels - 1) % lanes,
+        })  # fmt: skip
+
+    def _bank(self, tensor: str) -> Mapping[str, int]:
+        """Return in which bank an instruction leaves no time to read packets, if any are there."""
+        return {"bank": self.places[tensor] // SPRAM_SHAPE[0]} if self.has_residents else {}
+
+    @cached_property
+    def steps(self) -> tuple[int, ...]:
+        """The step of a :attr:`turn`, as :attr:`stays` count them, that every instruction is of."""
+        numbers = {(x.kind, x.n): n for n, x in enumerate(self.turn)}
+        runs = iter(self.runs)
+        found: list[int] = []
+        for n, step in enumerate(self.sequence):
+            number = numbers[step.kind, step.n] if self.frame_by_frame else n
+            count = len(next(runs).parts) if step.kind == Kind.RUN else 1
+            found += [number] * count
+        return tuple(found)
+
+    @property
+    def has_residents(self) -> bool:
+        """Whether any packets come from the banks of codes."""
+        return bool(self.resident or self.staged)
+
+    @property
+    def ports(self) -> int:
+        """Most inputs, or outputs."""
+        return max(len(self.network.sources), len(self.network.sinks))
+
+    def _port(self, n: int) -> Mapping[str, int]:
+        """Return the number of an input or output, if there are several."""
+        return {"port": n} if self.ports > 1 else {}
+
+    @cached_property
+    def tail_beats(self) -> list[int]:
+        """Tables of what stands behind the engine, as beats."""
+        tails = (sink.tail for sink in self.network.sinks)
+        return [beat for tail in tails if tail is not None for beat in tail.table_beats]
+
+    def _weight_rows(self, layer: Layer) -> int:
+        """Rows that need weights: all of which sums may move, if any do."""
+        if not layer.by_lane:
+            return self.shape.rows
+        return self.slide_rows if layer.sliding_rows(self.shape) > 1 else 1
+
+    @cached_property
+    def slide_rows(self) -> int:
+        """Rows between which sums move."""
+        return max(layer.sliding_rows(self.shape) for layer in self.layers)
+
+    def _function(self, layer: Layer) -> Mapping[str, int]:
+        if layer.table is None:
+            return {}
+        return {"looks_up": 1, "table": self.tables.index(layer.table)}
+
+    def _residual(self, layer: Layer, frame: int) -> Mapping[str, int]:
+        residual = layer.residual
+        if residual is None:
+            return {}
+        apart = self.place(residual.tensor, frame) - self.place(layer.tensor, frame)
+        up = self.residual_shift - residual.shift
+        return {
+            **({"shares": 1} if self.shares(layer) else {}),
+            "adds": 1, "other": apart,
+            "own_factor": residual.own << up, "other_factor": residual.other << up,
+            "offset": residual.offset << up, "sum_low": residual.low, "sum_high": residual.high,
+        }  # fmt: skip
+
+
+def _moved(places: range, by: int) -> range:
+    return range(places.start + by, places.stop + by)

@@ -1,0 +1,243 @@
+"""When the packets of a program that comes as a stream are there: the cycles of the hardware."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from nnef_hw.engine.program.design import FILL_HEADER_BEATS, HEADER_BEATS, Design
+from nnef_hw.engine.program.issue import Retired
+from nnef_hw.engine.program.program import Instruction
+from nnef_hw.hardware.geometry.blockram import SPRAM_SHAPE
+from nnef_hw.parts.engine.program import Kind
+from nnef_hw.parts.readers.reader import Reader
+
+__all__ = ["Feed", "Source"]
+
+
+class Source(ABC):
+    """Where the beats come from."""
+
+    @abstractmethod
+    def take(self, beats: int, wanted: int) -> int:
+        """Take so many as they come, none before a cycle; return the cycle of the last one."""
+
+    @staticmethod
+    def of(reader: Reader | None) -> Source:
+        """Return the reader of a memory; without one, a stream that always has the next beat."""
+        return _Always() if reader is None else _Memory(reader)
+
+
+class _Always(Source):
+    def __init__(self) -> None:
+        self._last = -1
+
+    def take(self, beats: int, wanted: int) -> int:
+        self._last = max(self._last + 1, wanted) + beats - 1
+        return self._last
+
+
+class _Memory(Source):
+    """A reader that begins again as soon as it can."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._words = reader.words_from()
+
+    def take(self, beats: int, wanted: int) -> int:
+        last = -1
+        while beats:
+            if not self._words.left:
+                self._words.begin(0)
+            count = min(beats, self._words.left)
+            last = self._words.take_all(count, wanted)
+            beats -= count
+        return last
+
+
+class _Busy(NamedTuple):
+    """Cycles in which no packet's word begins to be read: of one bank, or of both (None)."""
+
+    bank: int | None
+    begin: int
+    end: int
+
+
+class _Resident(Source):
+    """A packet in the memory of codes: a word every two cycles, while its bank is free.
+
+    A word takes two cycles from ``begin`` on, since in one of them the bank may be written, and is
+    there in the next one. The word behind it begins when its first beat is taken.
+
+    Parameters
+    ----------
+    begin
+        First cycle in which a word can be read.
+    busy
+        When the bank is not free.
+    """
+
+    def __init__(self, begin: int, busy: Sequence[_Busy]) -> None:
+        self._begin = begin
+        self._busy = busy
+        self._last = begin - 1
+        self._is_second = False
+
+    def take(self, beats: int, wanted: int) -> int:
+        while beats:
+            if self._is_second:
+                self._last = max(self._last + 1, wanted)
+                self._is_second, beats = False, beats - 1
+                continue
+            begin, until = self._free(self._begin)
+            first = max(begin + 2, self._last + 1, wanted)
+            if first == begin + 2 and beats > 1:
+                # As many words as can begin, one behind the other.
+                words = beats // 2 if until is None else min(beats // 2, (until - begin + 1) // 2)
+                self._begin, self._last = begin + 2 * words, begin + 2 * words + 1
+                beats -= 2 * words
+            else:
+                self._begin = self._last = first
+                self._is_second, beats = True, beats - 1
+        return self._last
+
+    def _free(self, cycle: int) -> tuple[int, int | None]:
+        """Return the first free cycle from one on, and the one in which that ends."""
+        for busy in self._busy:
+            if busy.begin <= cycle <= busy.end:
+                cycle = busy.end + 1
+            elif busy.begin > cycle:
+                return cycle, busy.begin
+        return cycle, None
+
+
+@dataclass
+class _Ring:
+    """A circular memory: what came, and when places were freed.
+
+    Parameters
+    ----------
+    places
+        How many there are.
+    freed_cycles
+        Cycles after the one in which an instruction ends until its places can be taken.
+    """
+
+    places: int
+    freed_cycles: int
+    came: int = 0
+    freed: list[tuple[int, int]] = field(default_factory=lambda: [(0, 0)])
+
+    def free(self, count: int, end: int) -> None:
+        """Free the oldest places, of an instruction that ends; or in a cycle each from one on.
+
+        That is all the same, as no word comes in less than a cycle.
+        """
+        self.freed.append((self.freed[-1][0] + count, end + self.freed_cycles))
+
+    def fill(self, count: int, beats: int, source: Source) -> int:
+        """Let so many words of some beats come; return the cycle of the last beat."""
+        last = -1
+        while count:
+            while self.came >= self.freed[0][0] + self.places:
+                self.freed.pop(0)
+            freed, wanted = self.freed[0]
+            fitting = min(count, freed + self.places - self.came)
+            last = source.take(fitting * beats, wanted)
+            self.came += fitting
+            count -= fitting
+        return last
+
+
+class Feed:
+    """The packets of a design's program, frame after frame, from the first cycle on.
+
+    Parameters
+    ----------
+    design
+        What runs; its program may also be in memory for ever.
+    """
+
+    def __init__(self, design: Design) -> None:
+        self._design = design
+        self._next = 0
+        # Of the last two instructions.
+        self._ends = -1, -1
+        if not design.engine.streamed:
+            return
+        engine = design.engine
+        self._source = Source.of(design.reader)
+        self._last = -1
+        self._begin = 0
+        self._busy: list[_Busy] = []
+        if design.fill_words:
+            self._last = self._source.take(design.fill_words, 0)
+        self._slots = _Ring(engine.slots, engine.freed_cycles)
+        self._constants = _Ring(engine.constants_ahead, engine.freed_cycles)
+        self._weights = _Ring(engine.ring_words, engine.freed_cycles)
+
+    def packet(self) -> tuple[int, int]:
+        """Return the first cycles in which the next instruction's rows, and all of it, are there.
+
+        All instructions before have ended.
+        """
+        design = self._design
+        engine = design.engine
+        if not engine.streamed:
+            return 0, 0
+        instruction = design.instructions[self._next]
+        source = self._origin()
+        if design.repeats_tables and not self._next and design.table_words:
+            self._last = source.take(design.table_words, self._last + 1)
+        for staged in design.staged_behind(self._next - 1):
+            for words, _ in design.fills(staged):
+                self._last = source.take(FILL_HEADER_BEATS, self._last + 1)
+                # All instructions before the one during which it is written have ended.
+                beats = engine.resident_beats * len(words)
+                self._last = source.take(beats, max(self._last, self._ends[0]) + 1)
+        source.take(HEADER_BEATS, self._last + 1)
+        rows = self._slots.fill(1, engine.instruction_rows * engine.row_beats, source)
+        last = max(
+            rows,
+            self._constants.fill(
+                len(instruction.constants), engine.constant_beats, source
+            ),
+            self._weights.fill(
+                len(instruction.weights), engine.weight_beats(instruction.weight_rows), source
+            ),
+        )  # fmt: skip
+        self._last = source.take(1, 0) if engine.residents else last
+        return rows + 1, last + 1
+
+    def _origin(self) -> Source:
+        """Return where the next packet comes from."""
+        place = self._design.resident_places.get(self._next)
+        if place is None:
+            return self._source
+        bank = place // SPRAM_SHAPE[0]
+        self._busy = [busy for busy in self._busy if busy.end > self._last]
+        return _Resident(self._last + 1, [x for x in self._busy if x.bank in {bank, None}])
+
+    def begin(self, cycle: int) -> None:
+        """Begin the instruction in this cycle."""
+        self._begin = cycle
+
+    def _occupied(self, instruction: Instruction, end: int) -> _Busy:
+        """Return when an instruction leaves no time to read packets."""
+        if instruction.kind == Kind.RUN and instruction.fields.get("adds"):
+            return _Busy(None, self._begin + 1, end + self._design.engine.drain(adds=True))
+        return _Busy(instruction.fields["bank"], self._begin + 1, end + 1)
+
+    def end(self, cycle: int, retired: Sequence[Retired] = ()) -> None:
+        """End the instruction in this cycle; its words of weights may have been freed before."""
+        self._ends = self._ends[1], cycle
+        instruction = self._design.instructions[self._next]
+        self._next = (self._next + 1) % len(self._design.instructions)
+        if self._design.engine.residents:
+            self._busy.append(self._occupied(instruction, cycle))
+        if self._design.engine.streamed:
+            self._slots.free(1, cycle)
+            self._constants.free(len(instruction.constants), cycle)
+            for count, first in retired or ((len(instruction.weights), cycle),):
+                self._weights.free(count, first)

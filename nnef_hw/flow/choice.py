@@ -1,0 +1,104 @@
+"""Which architecture a build takes: of those that run the model, the one with the best plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from nnef_hw.architecture.architecture import Architecture, Plan
+from nnef_hw.errors import NnefHwError, raise_all
+from nnef_hw.hardware.devices import Target
+from nnef_hw.ir import Graph
+
+__all__ = ["Candidates", "choose_plan"]
+
+T = TypeVar("T")
+
+
+class Candidates:
+    """Architectures on the way to a plan; each is given up at its first refusal.
+
+    Parameters
+    ----------
+    architectures
+        Those that can run the model; of plans that are equally good, the first one's is taken.
+    """
+
+    def __init__(self, architectures: Sequence[Architecture[Any]]) -> None:
+        self.left = list(architectures)
+        self._refusals: dict[str, NnefHwError] = {}
+
+    def each(self, step: Callable[[Architecture[Any]], T]) -> list[T]:
+        """Take a step with each one that is left, and return what it gives.
+
+        Raises
+        ------
+        NnefHwError
+            If none is left then: why each of them was refused.
+        """
+        results = []
+        for architecture in tuple(self.left):
+            try:
+                results.append(step(architecture))
+            except NnefHwError as error:
+                self._refusals[architecture.name] = error
+                self.left.remove(architecture)
+        if not self.left:
+            raise_all(list({str(error): error for error in self._refusals.values()}.values()))
+        return results
+
+    def plan(
+        self, make: Callable[[Architecture[Any]], Plan], *, smallest: bool
+    ) -> tuple[Plan, list[dict[str, Any]]]:
+        """Return the plan with the fewest cycles or LUTs, and what a report says of the others.
+
+        Raises
+        ------
+        NnefHwError
+            If no plan is left: why each architecture was refused.
+        """
+        plans = self.each(make)
+        best = min(plans, key=lambda plan: plan.resources.lut if smallest else plan.interval)
+        others = [
+            {"arch": plan.arch, "cycles_per_inference": plan.interval, "lut": plan.resources.lut,
+             "refused": None}
+            for plan in plans
+            if plan is not best
+        ]  # fmt: skip
+        refused = [
+            {"arch": name, "cycles_per_inference": None, "lut": None, "refused": str(error)}
+            for name, error in self._refusals.items()
+        ]
+        return best, others + refused
+
+
+def choose_plan(
+    candidates: Candidates,
+    fixed: Graph,
+    target: Target,
+    *,
+    clock_mhz: float | None = None,
+    target_fps: float | None = None,
+    layer_counters: bool = False,
+    batch: int = 1,
+) -> tuple[Plan, list[dict[str, Any]]]:
+    """Return the fastest plan for a target, or the smallest one that reaches a frame rate.
+
+    And what a report says of the others. Clock in MHz, frames per second, frames of a batch.
+
+    Raises
+    ------
+    NnefHwError
+        If there is none: why each architecture was refused.
+    """
+    return candidates.plan(
+        lambda architecture: architecture.plan(
+            fixed,
+            target,
+            clock_mhz=clock_mhz,
+            target_fps=target_fps,
+            layer_counters=layer_counters,
+            batch=batch,
+        ),
+        smallest=target_fps is not None,
+    )

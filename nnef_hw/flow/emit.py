@@ -1,0 +1,149 @@
+"""The files of a build that follow from model and plan alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+import nnef_hw
+from nnef_hw.architecture.architecture import Plan
+from nnef_hw.architectures import find_architecture
+from nnef_hw.boards import Board
+from nnef_hw.codegen.board import DEFAULT_BAUD, BoardDesign, design_board
+from nnef_hw.codegen.comments import module_comments
+from nnef_hw.codegen.fusesoc import axi_testbench, fusesoc_core, ip_readme
+from nnef_hw.codegen.header import HEADER, model_header
+from nnef_hw.codegen.ip import axi_wrapper, ip_name
+from nnef_hw.codegen.layer_cache import convert_layers
+from nnef_hw.codegen.lint import lint_waivers
+from nnef_hw.codegen.manifest import link_entry, make_manifest
+from nnef_hw.codegen.verilog import to_verilog
+from nnef_hw.flow.options import BuildOptions
+from nnef_hw.flow.weights import copy_board
+from nnef_hw.frontend import save
+from nnef_hw.hardware.devices import Target
+from nnef_hw.host.manifest import HEX_IMAGE, IMAGE, IP_LINK, MODULE, read_manifest
+from nnef_hw.host.streams import fill_batch
+from nnef_hw.ir import Graph
+from nnef_hw.reference import quantize_inputs, run_fixed
+from nnef_hw.rtl.base.primitives import PREFIX
+from nnef_hw.run.artifacts import FIXED_MODEL, FLOAT_MODEL, BuildFolder
+from nnef_hw.run.memories import image_text, with_memories
+from nnef_hw.run.rtl import payloads
+from nnef_hw.run.simulate import random_codes
+from nnef_hw.samples.samples import Samples
+from nnef_hw.sim.cocotb_bench import write_bench
+
+__all__ = ["board_of", "emit"]
+
+BENCH_FRAMES = 4
+GENERATOR = f"nnef-hw {nnef_hw.__version__}"
+
+
+def emit(
+    folder: Path,
+    fixed: Graph,
+    canonical: Graph | None,
+    plan: Plan,
+    samples: Samples | None,
+    target: Target,
+    options: BuildOptions,
+    base: BuildFolder | None = None,
+) -> None:
+    """Write models, manifest, plan, Verilog and bench; and the board's top, or the IP's wrapper.
+
+    Of a build whose bitstream is kept (``base``) the Verilog is copied.
+    """
+    save(fixed, folder / FIXED_MODEL)
+    if canonical is not None:
+        save(canonical, folder / FLOAT_MODEL)
+    is_ip = not isinstance(target, Board)
+    kind = IP_LINK if is_ip else options.link
+    module = (options.ip_name or ip_name(plan.model)) if is_ip else MODULE
+    manifest = make_manifest(
+        fixed,
+        plan,
+        generator=GENERATOR,
+        link=link_entry(kind, options.baud),
+        module=module,
+        bitstream=None if base is None else read_manifest(base.path).hash,
+    )
+    (folder / "manifest.json").write_text(json.dumps(manifest, indent=1, sort_keys=True) + "\n")
+    (folder / "plan.json").write_text(plan.dumps())
+    (folder / "rtl").mkdir()
+    verilog = _accelerator(plan, fixed, module, is_ip=is_ip) if base is None else base.verilog
+    (folder / "rtl" / "top.v").write_text(verilog)
+
+    if samples is None:
+        codes = random_codes(fixed, BENCH_FRAMES)
+    else:
+        codes = quantize_inputs(fixed, samples[:BENCH_FRAMES].inputs)
+    if fixed.is_sequential:
+        # The bench does not reset: it runs steps of one sequence.
+        codes = {name: x[0, :BENCH_FRAMES] for name, x in codes.items()}
+    codes = {name: fill_batch(x, plan.batch) for name, x in codes.items()}
+    fed = payloads(fixed.inputs, plan.inputs, codes)
+    expected = payloads(fixed.outputs, plan.outputs, run_fixed(fixed, codes))
+    vectors = {**fed, **expected}
+    for stored in plan.images:
+        (folder / IMAGE).parent.mkdir(exist_ok=True)
+        (folder / IMAGE).write_bytes(stored.data)
+    if plan.images:
+        _write_memory_bench(folder, plan, vectors, verilog, module)
+    else:
+        write_bench(folder / "sim", vectors, top=module)
+
+    if not isinstance(target, Board):
+        (folder / "ip").mkdir()
+        beats = {name: len(payload) for name, payload in vectors.items()}
+        frames = len(codes[fixed.inputs[0]])
+        bench = axi_testbench(plan, module, beats, frames, restart=fixed.is_sequential)
+        (folder / "ip" / f"{module}_axis.v").write_text(axi_wrapper(plan, fixed, module))
+        (folder / "ip" / f"{module}_tb.v").write_text(bench)
+        waivers = lint_waivers(("rtl/top.v", f"ip/{module}_axis.v"))
+        (folder / "ip" / f"{module}.vlt").write_text(waivers)
+        (folder / "ip" / HEADER).write_text(model_header(read_manifest(folder)))
+        (folder / "ip" / "README.md").write_text(ip_readme(plan, fixed, module))
+        (folder / f"{module}.core").write_text(fusesoc_core(plan, module))
+        return
+    (folder / "board").mkdir(exist_ok=True)
+    (folder / "board" / HEADER).write_text(model_header(read_manifest(folder)))
+    if base is not None:
+        copy_board(base, folder)
+        return
+    board = design_board(plan, fixed, manifest, target)
+    (folder / "board" / "board_top.v").write_text(board.verilog)
+    (folder / "board" / f"board_top.{board.suffix}").write_text(board.constraints)
+
+
+def board_of(fixed: Graph, plan: Plan, board: Board) -> BoardDesign:
+    """Return the board's top as a build with a UART at its usual rate has it."""
+    manifest = make_manifest(
+        fixed, plan, generator=GENERATOR, link=link_entry("uart", DEFAULT_BAUD)
+    )
+    return design_board(plan, fixed, manifest, board)
+
+
+def _accelerator(plan: Plan, fixed: Graph, module: str, *, is_ip: bool) -> str:
+    """Return the Verilog of the accelerator."""
+    comments = module_comments(plan, fixed)
+    prefix = f"{module}_" if is_ip else PREFIX
+    accelerator = find_architecture(plan.arch).component(plan, fixed)
+    convert_layers(accelerator.layers, prefix)
+    return to_verilog(accelerator, name=module, prefix=prefix, comments=comments)
+
+
+def _write_memory_bench(
+    folder: Path, plan: Plan, vectors: dict[str, NDArray[Any]], verilog: str, module: str
+) -> None:
+    """Write the bench of an accelerator with its memory, which runs beside the image."""
+    path = folder / HEX_IMAGE
+    path.parent.mkdir(exist_ok=True)
+    for stored in plan.images:
+        path.write_text(image_text(stored))
+    text, top = with_memories(verilog, plan, module, Path(path.name))
+    path.with_name("simulated.v").write_text(text)
+    write_bench(path.parent, vectors, top=top, verilog="simulated.v")

@@ -1,0 +1,258 @@
+"""Options of a build, and their checks before any work."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from nnef_hw.architecture.architecture import Plan
+from nnef_hw.architectures import ARCHITECTURES, AUTO
+from nnef_hw.boards import Board, find_board
+from nnef_hw.boards.hardware.top import board_pins
+from nnef_hw.codegen.board import DEFAULT_BAUD, check_clock
+from nnef_hw.codegen.ip import is_ip_name
+from nnef_hw.errors import UsageError
+from nnef_hw.flow.cache import is_build
+from nnef_hw.frontend.named_states import NamedStates
+from nnef_hw.hardware.devices import Target, find_device
+from nnef_hw.ir import Graph
+from nnef_hw.passes.time.stream_time import StreamTime
+from nnef_hw.quantize import Scheme
+from nnef_hw.quantize.judgement.warnings import QualityWarning
+from nnef_hw.samples.samples import Samples
+
+__all__ = [
+    "NO_BOARD", "BuildOptions", "PlannedModel", "check_options", "check_wishes", "find_target",
+]  # fmt: skip
+
+DEFAULT_SCHEME = Scheme()
+TINY = 1e-9
+NO_BOARD = "none"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlannedModel:
+    """A model in memory that has been quantized and planned.
+
+    Parameters
+    ----------
+    graph
+        As it was read.
+    samples
+        What the fixed one was calibrated and is verified with.
+    fixed, canonical
+        What was made of them, see :func:`~nnef_hw.flow.fixed.fix_model`.
+    plan, others
+        The plan, and what is known of the architectures that were not taken.
+    window
+        The fixed network of a whole window, if it runs step by step.
+    warnings
+        Why to doubt the fixed one.
+    """
+
+    graph: Graph
+    samples: Samples | None
+    fixed: Graph
+    canonical: Graph | None
+    plan: Plan
+    others: list[dict[str, Any]]
+    window: Graph | None = None
+    warnings: tuple[QualityWarning, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BuildOptions:
+    """Options of a build, as the user gave them.
+
+    Parameters
+    ----------
+    model, board, out
+        Model file, or a model that has been read and planned; name or file of a board (None: that
+        of ``weights_of``); folder that receives the build.
+    device
+        Device of plain IP, for the board ``none``.
+    ip_name
+        Prefix of its modules' names, by default the model's name.
+    calibrate
+        Sample file; needed for a float model, and used to verify the hardware.
+    clock_mhz, target_fps
+        Clock and speed, if not the board's default and the fastest.
+    weights_of
+        Build whose bitstream gets these weights; it decides the board, and all that is in it.
+    fastest
+        Find the fastest clock that place and route reaches.
+    seeds
+        How many placements are tried until one meets the clock; else the fastest is taken.
+    arch
+        ``auto``, ``streaming`` or ``engine``.
+    bitstream
+        Synthesize, place and route.
+    link, baud
+        Host link, ``uart`` or ``spi``, and rate of the UART.
+    layer_counters
+        Let the board count what every layer does.
+    batch
+        Frames that are computed together, by an engine.
+    frames
+        How many frames are simulated, spread evenly over the samples; None: as many as half a
+        minute allows, and at least three.
+    scheme
+        Formats of tensors that the model's author did not quantize.
+    accuracy_drop
+        Points that may be lost by searching narrower weights; None: no search.
+    dims, lenient, outputs, bind, states
+        How to read the model, see :func:`nnef_hw.frontend.load`.
+    stream
+        How a network of windows runs step by step, if it is to.
+    command
+        Command line that gives this build, for the report.
+    """
+
+    model: Path | PlannedModel
+    board: str | None
+    out: Path
+    device: str | None = None
+    ip_name: str | None = None
+    calibrate: Path | None = None
+    clock_mhz: float | None = None
+    target_fps: float | None = None
+    weights_of: Path | None = None
+    fastest: bool = False
+    seeds: int = 1
+    arch: str = AUTO
+    bitstream: bool = True
+    link: str = "uart"
+    baud: int = DEFAULT_BAUD
+    layer_counters: bool = False
+    batch: int = 1
+    frames: int | Literal["all"] | None = None
+    scheme: Scheme = DEFAULT_SCHEME
+    accuracy_drop: float | None = None
+    dims: Mapping[str, int] = field(default_factory=dict)
+    lenient: bool = False
+    outputs: Sequence[str] = ()
+    bind: Mapping[str, float] = field(default_factory=dict)
+    states: NamedStates = field(default_factory=dict)
+    stream: StreamTime | None = None
+    command: str = ""
+
+    @property
+    def uart_baud(self) -> int | None:
+        """Rate of the UART; None if there is none."""
+        return self.baud if self.link == "uart" else None
+
+
+def check_options(options: BuildOptions) -> Target:
+    """Refuse what can be refused before any work; return where the design is to go.
+
+    Raises
+    ------
+    UsageError
+        If options make no sense, alone or together, or a folder cannot be used.
+    TargetError
+        If the board does not have a clock, a rate or a pin.
+    """
+    check_wishes(
+        options.arch,
+        {
+            "--freq": options.clock_mhz,
+            "--target-fps": options.target_fps,
+            "--baud": options.baud,
+            "--seeds": options.seeds,
+            "--batch": options.batch,
+            "--frames": None if options.frames == "all" else options.frames,
+        },
+    )
+    if options.fastest and not options.bitstream:
+        raise UsageError(
+            "--freq auto takes the clock from place and route", remedy="omit --no-bitstream"
+        )
+    target = find_target(options.board, options.device)
+    _check_ip_name(options)
+    if isinstance(target, Board):
+        check_clock(target, options.clock_mhz or target.clock_mhz, options.uart_baud)
+        board_pins(target, options.link)
+    elif options.layer_counters:
+        raise UsageError("--layer-counters needs a board", remedy="omit them, or choose a --board")
+    elif options.fastest:
+        raise UsageError("--freq auto needs a board to place a design for", remedy="give --freq")
+    _check_folder(options.out)
+    return target
+
+
+def check_wishes(arch: str, positive: Mapping[str, float | None]) -> None:
+    """Refuse an architecture that does not exist, and numbers that are given and not positive.
+
+    Raises
+    ------
+    UsageError
+        If there is one.
+    """
+    names = [AUTO, *(architecture.name for architecture in ARCHITECTURES)]
+    if arch not in names:
+        raise UsageError(
+            f"there is no architecture {arch!r}", remedy=f"use --arch {' or '.join(names)}"
+        )
+    for name, value in positive.items():
+        if value is not None and not (math.isfinite(value) and value > TINY):
+            raise UsageError(f"{name} must be positive, not {value:g}")
+
+
+def find_target(board: str | None, device_name: str | None = None) -> Target:
+    """Return a board, or for plain IP what stands for one.
+
+    Raises
+    ------
+    UsageError
+        If there is no such board or device, or both are given, or none.
+    """
+    if board is None:
+        raise UsageError("a build needs a --board", remedy="see nnef-hw boards; none for plain IP")
+    if board != NO_BOARD:
+        if device_name is not None:
+            raise UsageError(
+                f"--device {device_name} is for --board {NO_BOARD}", remedy="omit one of them"
+            )
+        found: Target = find_board(board)
+        return found
+    if device_name is None:
+        raise UsageError(
+            "plain IP needs a --device to fit", remedy="--device generic if it is not known yet"
+        )
+    device = find_device(device_name)
+    return Target(
+        name=NO_BOARD, title=f"IP for {device.name}", device=device,
+        clock_mhz=device.family.ip_clock_mhz, link_lut=0, link_bram=0,
+    )  # fmt: skip
+
+
+def _check_ip_name(options: BuildOptions) -> None:
+    if options.ip_name is None:
+        return
+    if options.board != NO_BOARD:
+        raise UsageError(
+            f"--ip-name {options.ip_name} is for --board {NO_BOARD}", remedy="omit one of them"
+        )
+    if not is_ip_name(options.ip_name):
+        raise UsageError(
+            f"--ip-name {options.ip_name!r} cannot begin the names of Verilog modules",
+            remedy="use letters, digits and underscores, a letter or an underscore first",
+        )
+
+
+def _check_folder(out: Path) -> None:
+    """Refuse a folder that cannot be made, or that holds anything but a build."""
+    existing = next(path for path in (out, *out.parents) if path.exists())
+    if not existing.is_dir():
+        raise UsageError(f"{str(existing)!r} is a file", remedy="choose another --out")
+    if not os.access(existing, os.W_OK | os.X_OK):
+        raise UsageError(f"{str(existing)!r} cannot be written", remedy="choose another --out")
+    if existing == out and not is_build(out) and any(out.iterdir()):
+        raise UsageError(
+            f"{str(out)!r} holds files that are not a build",
+            remedy="give --out a new folder, so that none of them is overwritten",
+        )

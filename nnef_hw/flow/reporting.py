@@ -1,0 +1,110 @@
+"""The last step of a build: its report."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import nnef_hw
+from nnef_hw.flow.files import built_files
+from nnef_hw.flow.options import BuildOptions
+from nnef_hw.flow.steps import Steps
+from nnef_hw.flow.summary import make_report, spi_rate
+from nnef_hw.hardware.devices import Target
+from nnef_hw.place.critical import owners_of
+from nnef_hw.place.floorplan import share_out
+from nnef_hw.place.synthesis import SynthesisResult, tool_identities
+from nnef_hw.quantize.judgement.diagnosis import LOSSES
+from nnef_hw.report import write_html, write_json
+from nnef_hw.run.artifacts import BuildFolder
+from nnef_hw.system.files import digest
+from nnef_hw.system.sources import package_digest
+from nnef_hw.system.tools import find_tool
+
+__all__ = ["library_versions", "write_report"]
+
+
+def write_report(
+    options: BuildOptions,
+    folder: BuildFolder,
+    target: Target,
+    compiled: dict[str, Any],
+    verified: dict[str, Any],
+    placed: SynthesisResult | None,
+    seconds: dict[str, float],
+    steps: Steps,
+) -> dict[str, Any]:
+    """Write the report, unless it is there already; the times are those of the first build."""
+    bitstream = None
+    if placed is not None and "bitstream" in placed.files:
+        bitstream = str(options.out / "board" / placed.files["bitstream"])
+    again = [str(options.out)]
+    if options.calibrate is not None:
+        again += ["--samples", str(options.calibrate)]
+    commands = [options.command] if options.command else []
+    commands.append(shlex.join(["nnef-hw", "sim", *again]))
+    if options.calibrate is not None:
+        commands.append(shlex.join(["nnef-hw", "compare", *again]))
+    placement = None if placed is None else placed.to_json()
+    places = _places(folder, placed)
+    origin = {
+        "model_hash": folder.manifest["model_hash"],
+        "tools": _tools(target, is_placed=placed is not None),
+    }
+    key = digest(
+        package_digest(), folder.plan.dumps(),
+        json.dumps([compiled["others"], compiled["stream"], verified, placement, commands]),
+        json.dumps(compiled["warnings"]),
+        json.dumps([places, origin]),
+    )  # fmt: skip
+
+    def produce(scratch: Path) -> dict[str, Any]:
+        architecture, plan = folder.architecture, folder.plan
+        timeline = architecture.timeline(plan)
+        floorplan = None if places is None else share_out(places, owners_of(plan.stations))
+        report = make_report(
+            plan=plan, insides=architecture.report(plan, folder.fixed, target, timeline),
+            others=compiled["others"], stream=compiled["stream"],
+            target=target, synthesis=placed, simulation=verified["simulation"],
+            accuracy=verified["accuracy"], noise=verified["noise"], bitstream=bitstream,
+            warnings=_warnings(compiled["warnings"], verified["losses"]),
+            seconds=seconds, commands=commands,
+            baud=options.uart_baud or spi_rate(plan.clock_mhz),
+            regions=None if floorplan is None else floorplan["regions"],
+            origin={**origin, "files": built_files(folder.path)},
+        )  # fmt: skip
+        write_json(report, scratch / "report.json")
+        write_html(report, timeline, scratch / "report.html", floorplan)
+        return report
+
+    report: dict[str, Any] = steps.run("report", key, produce)
+    return report
+
+
+def _warnings(known: list[dict[str, Any]], losses: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return all warnings; of losses those that remedies were tried for, if there are any."""
+    return known if any(warning["kind"] in LOSSES for warning in known) else known + losses
+
+
+def _places(folder: BuildFolder, placed: SynthesisResult | None) -> dict[str, Any] | None:
+    """Return where the cells of a placed design are."""
+    if placed is None:
+        return None
+    path = folder.path / "board" / placed.files["floorplan"]
+    found: dict[str, Any] = json.loads(path.read_text())
+    return found
+
+
+def _tools(target: Target, *, is_placed: bool) -> list[str]:
+    """Return names and versions of what a build was made with."""
+    names = [f"nnef-hw {nnef_hw.__version__}", *library_versions()]
+    names += [find_tool(name).identity for name in ("verilator", "c++")]
+    return [*names, *(tool_identities(target.device.family) if is_placed else ())]
+
+
+def library_versions() -> list[str]:
+    """Return the versions of the libraries that decide what is computed and emitted."""
+    return [f"{name} {version(name)}" for name in ("amaranth", "numpy")]

@@ -1,0 +1,265 @@
+"""A network on many boards: what each would make of it, before anything is built."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from nnef_hw.architecture.architecture import Architecture, Plan
+from nnef_hw.architectures import AUTO, able_architectures, find_architecture
+from nnef_hw.errors import ErrorGroup, NnefHwError
+from nnef_hw.flow.choice import Candidates
+from nnef_hw.flow.fixed import DEFAULT_SCHEME, quantize_model
+from nnef_hw.hardware.devices import Target
+from nnef_hw.ir import Graph, Stage
+from nnef_hw.ir.batch import join_batch, join_steps, sample_extents
+from nnef_hw.passes import simplify
+from nnef_hw.passes.time.stream_time import StreamTime
+from nnef_hw.quantize import Scheme
+from nnef_hw.quantize.calibration.observe import Progress
+from nnef_hw.samples.samples import Samples
+from nnef_hw.system.workers import Here, Pool, as_done, processes_for
+
+__all__ = ["Outlook", "noise", "outlooks", "plan_target", "roughly_fixed", "survey"]
+
+FRAMES = 8
+STEPS = 4
+HERE = Here()
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What a board would make of a network.
+
+    Parameters
+    ----------
+    board, device
+        Names of the board and its FPGA.
+    clock_mhz
+        Clock of the accelerator.
+    arch, cycles_per_inference, inferences_per_second, multipliers, mac_utilization
+        The best plan; cycles are exact. None if there is none.
+    lut, dsp, bram
+        Shares of the device that it takes, 0..1, LUTs estimated; 0 of what the device has not.
+    bottleneck
+        The layer that takes most cycles.
+    refusal, remedy
+        Why there is no plan, and what would help.
+    """
+
+    board: str
+    device: str
+    clock_mhz: float
+    arch: str | None = None
+    cycles_per_inference: int | None = None
+    inferences_per_second: float | None = None
+    multipliers: int | None = None
+    mac_utilization: float | None = None
+    lut: float | None = None
+    dsp: float | None = None
+    bram: float | None = None
+    bottleneck: str | None = None
+    refusal: str = ""
+    remedy: str = ""
+
+    @property
+    def fits(self) -> bool:
+        """Whether there is a plan."""
+        return self.arch is not None
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {"fits": self.fits, **asdict(self)}
+
+
+def outlooks(
+    graph: Graph,
+    targets: Sequence[Target],
+    samples: Samples | None = None,
+    scheme: Scheme = DEFAULT_SCHEME,
+    stream: StreamTime | None = None,
+    *,
+    arch: str = AUTO,
+    clock_mhz: float | None = None,
+    target_fps: float | None = None,
+    say: Callable[[str], None] = lambda what: None,
+) -> list[Outlook]:
+    """Return what every board would make of a model, in the order they are given.
+
+    Parameters
+    ----------
+    samples, scheme, stream
+        See :func:`roughly_fixed`.
+    arch, clock_mhz, target_fps
+        See :func:`survey`.
+    say
+        Called with the current work.
+
+    Raises
+    ------
+    UsageError, UnsupportedError, ErrorGroup
+        If it has layers that cannot be built, on whatever board, or cannot run step by step.
+    """
+    say("quantizing")
+    fixed = roughly_fixed(graph, samples, scheme, stream)
+    with processes_for(len(targets)) as pool:
+        found = survey(
+            fixed, targets, arch=arch, clock_mhz=clock_mhz, target_fps=target_fps, pool=pool,
+            progress=lambda what, done, total: say(f"{what}, {done} of {total}"),
+        )  # fmt: skip
+        return list(found)
+
+
+def survey(
+    fixed: Graph,
+    targets: Iterable[Target],
+    *,
+    arch: str = AUTO,
+    clock_mhz: float | None = None,
+    target_fps: float | None = None,
+    pool: Pool = HERE,
+    progress: Progress = lambda what, done, total: None,
+) -> Iterator[Outlook]:
+    """Yield what every board would make of a fixed graph, in the order they are given.
+
+    Boards that are alike to an architecture are planned once.
+
+    Parameters
+    ----------
+    pool
+        What plans; this process by default.
+    progress
+        Called with the current work, its progress and its total.
+
+    Raises
+    ------
+    UnsupportedError, ErrorGroup
+        If it has layers that cannot be built, on whatever board.
+    """
+    able = able_architectures(arch, fixed)
+    asked = [(target, clock_mhz or target.clock_mhz) for target in targets]
+    alike: dict[tuple[Hashable, ...], list[tuple[Target, float]]] = {}
+    for architecture in able:
+        for target, clock in asked:
+            alike.setdefault(_key(architecture, target, clock, target_fps), []).append((
+                target,
+                clock,
+            ))
+    jobs = {}
+    # Large devices take longest.
+    for key, members in sorted(alike.items(), key=lambda item: -item[1][0][0].device.lut):
+        (target, clock), names = members[0], ", ".join(member.name for member, _ in members)
+        # A refusal names them all.
+        named = replace(target, name=names)
+        jobs[key] = pool.submit(plan_target, fixed, key[0], named, clock, target_fps)
+    for count, _ in enumerate(as_done(list(jobs.values()))):
+        progress("planning", count + 1, len(jobs))
+    plans: dict[Hashable, Plan | NnefHwError] = {key: job.result() for key, job in jobs.items()}
+    for target, clock in asked:
+        found = {one.name: plans[_key(one, target, clock, target_fps)] for one in able}
+        try:
+            plan, _ = Candidates(able).plan(partial(_taken, found), smallest=target_fps is not None)
+        except NnefHwError as error:
+            yield _refused(target, clock, error)
+        else:
+            yield _planned(target, clock, plan)
+
+
+def _key(
+    architecture: Architecture[Any], target: Target, clock: float, target_fps: float | None
+) -> tuple[Hashable, ...]:
+    return architecture.name, *architecture.decisive(target, clock, target_fps)
+
+
+def plan_target(
+    fixed: Graph, arch: str, target: Target, clock_mhz: float, target_fps: float | None
+) -> Plan | NnefHwError:
+    """Plan a fixed graph with one architecture; return why not, if it does not fit."""
+    try:
+        plan: Plan = find_architecture(arch).plan(
+            fixed, target, clock_mhz=clock_mhz, target_fps=target_fps
+        )
+    except NnefHwError as error:
+        return error
+    return plan
+
+
+def _taken(plans: Mapping[str, Plan | NnefHwError], architecture: Architecture[Any]) -> Plan:
+    plan = plans[architecture.name]
+    if isinstance(plan, NnefHwError):
+        raise plan
+    return plan
+
+
+def roughly_fixed(
+    graph: Graph,
+    samples: Samples | None,
+    scheme: Scheme = DEFAULT_SCHEME,
+    stream: StreamTime | None = None,
+) -> Graph:
+    """Return a fixed graph to plan with: formats are right, codes only if there are samples.
+
+    Without samples ranges come from noise. Cycles, multipliers and block RAMs do not depend on
+    them; LUTs do, by a few in a hundred. ``stream`` is how it runs step by step, if it is to.
+
+    Raises
+    ------
+    UsageError, UnsupportedError, ErrorGroup
+        If the model has layers that cannot be built, or cannot run step by step.
+    """
+    simple = simplify(graph) if graph.stage == Stage.FLOAT else graph
+    if graph.stage != Stage.FIXED and samples is None:
+        samples = noise(simple)
+        scheme = replace(
+            scheme, calibration="minmax", weight_rounding="nearest", correct_bias=False,
+            equalize=False,
+        )  # fmt: skip
+    return quantize_model(simple, samples, scheme, stream).fixed
+
+
+def noise(graph: Graph) -> Samples:
+    """Return a few samples of nothing for a graph: numbers of mean 0 and variance 1, seeded."""
+    rng = np.random.default_rng(0)
+    inputs = {}
+    for name in graph.inputs:
+        shape = graph.tensor(name).shape
+        extents = sample_extents(shape)
+        if graph.is_sequential:
+            inputs[name] = join_steps(rng.normal(size=(FRAMES, STEPS, *extents)), shape)
+        else:
+            inputs[name] = join_batch(rng.normal(size=(FRAMES, *extents)), shape)
+    return Samples(inputs)
+
+
+def _planned(target: Target, clock_mhz: float, plan: Plan) -> Outlook:
+    device, used = target.device, plan.resources
+    slowest = max(plan.stations, key=lambda station: station.cycles, default=None)
+    return Outlook(
+        board=target.name,
+        device=device.name,
+        clock_mhz=clock_mhz,
+        arch=plan.arch,
+        cycles_per_inference=plan.interval,
+        inferences_per_second=clock_mhz * 1e6 / plan.interval,
+        multipliers=plan.multipliers,
+        mac_utilization=plan.mac_utilization,
+        lut=used.lut / device.lut,
+        dsp=used.dsp / device.dsp if device.dsp else 0.0,
+        bram=used.bram / device.bram if device.bram else 0.0,
+        bottleneck=None if slowest is None else slowest.name,
+    )
+
+
+def _refused(target: Target, clock_mhz: float, error: NnefHwError) -> Outlook:
+    errors = error.errors if isinstance(error, ErrorGroup) else (error,)
+    return Outlook(
+        board=target.name,
+        device=target.device.name,
+        clock_mhz=clock_mhz,
+        refusal="; ".join(each.reason for each in errors),
+        remedy="; ".join(dict.fromkeys(each.remedy for each in errors if each.remedy)),
+    )

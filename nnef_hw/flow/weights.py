@@ -1,0 +1,131 @@
+"""``build --weights-of``: other weights for the bitstream of an earlier build."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+from nnef_hw.architecture.architecture import Plan
+from nnef_hw.errors import UsageError, raise_all
+from nnef_hw.flow.cache import cached_step, finished_step
+from nnef_hw.flow.fixed import Judged, judge_model
+from nnef_hw.flow.options import BuildOptions
+from nnef_hw.ir import Graph, Stage
+from nnef_hw.place.synthesis import SynthesisResult
+from nnef_hw.run.artifacts import BuildFolder
+from nnef_hw.samples.samples import Samples
+from nnef_hw.system.files import digest
+
+__all__ = ["base_digest", "base_options", "compile_weights", "copy_board", "inherit_bitstream"]
+
+_DECIDED = {
+    "device": "--device", "ip_name": "--ip-name", "clock_mhz": "--freq", "fastest": "--freq",
+    "seeds": "--seeds", "target_fps": "--target-fps", "arch": "--arch", "link": "--link",
+    "baud": "--baud", "layer_counters": "--layer-counters", "batch": "--batch",
+}  # fmt: skip
+"""Options that a bitstream has decided."""
+
+
+def base_options(options: BuildOptions) -> BuildOptions:
+    """Return the options with what the bitstream of ``weights_of`` has decided.
+
+    Raises
+    ------
+    UsageError
+        If it is no finished build for a board, or options would change its bitstream.
+    """
+    assert options.weights_of is not None
+    defaults = {field.name: field.default for field in fields(BuildOptions)}
+    for name, option in _DECIDED.items():
+        if getattr(options, name) != defaults[name]:
+            raise UsageError(
+                f"{option} would change the bitstream, which --weights-of keeps",
+                remedy=f"omit {option}, or build without --weights-of",
+            )
+    base = BuildFolder.open(options.weights_of)
+    if options.out.resolve() == base.path.resolve():
+        raise UsageError(
+            f"--out {str(options.out)!r} is the build whose bitstream is kept",
+            remedy="give another folder",
+        )
+    manifest = base.manifest
+    if options.board and Path(options.board).stem != manifest["board"]:
+        raise UsageError(
+            f"{str(base.path)!r} is a build for board {manifest['board']!r}, not {options.board!r}",
+            remedy="omit --board",
+        )
+    link = manifest["link"]
+    return replace(
+        options, board=options.board or manifest["board"], arch=manifest["arch"],
+        clock_mhz=manifest["clock_mhz"], link=link["kind"], baud=link.get("baud", options.baud),
+        bitstream=False,
+    )  # fmt: skip
+
+
+def base_digest(base: BuildFolder) -> str:
+    """Return the digest of everything that is taken from a build."""
+    names = ["manifest.json", "plan.json", "rtl/top.v"]
+    return digest(*(base.path / name for name in names), *_board_files(base))
+
+
+def _board_files(base: BuildFolder) -> list[Path]:
+    """List the board's top and its constraints."""
+    found = sorted((base.path / "board").glob("board_top.*"))
+    return [path for path in found if path.suffix in {".v", ".pcf", ".lpf", ".cst"}]
+
+
+def compile_weights(
+    base: BuildFolder, simple: Graph, samples: Samples | None, options: BuildOptions
+) -> tuple[Judged, Plan]:
+    """Return the fixed and the canonical graph of a model, and its plan on a bitstream.
+
+    Raises
+    ------
+    UsageError
+        If the bitstream does not run the model: what differs.
+    UnsupportedError, ErrorGroup, SampleError
+        As :func:`.judge_model`.
+    """
+    architecture = base.architecture
+    raise_all(architecture.problems(simple))
+    chosen = not any(tensor.quant is not None for tensor in simple.tensors.values())
+    kept = architecture.kept(base.plan)
+    scheme = options.scheme
+    if simple.stage != Stage.FIXED:
+        scheme = replace(
+            scheme, largest_layer_factor=kept.layer_factor, largest_sum_factor=kept.sum_factor
+        )
+    is_free = chosen and simple.stage != Stage.FIXED
+
+    def check(fixed: Graph) -> None:
+        architecture.retrained(base.plan, fixed, free=is_free)
+
+    made = judge_model(simple, samples, scheme, check=check)
+    plan, fixed = architecture.retrained(base.plan, made.fixed, free=is_free)
+    return replace(made, fixed=fixed), plan
+
+
+def inherit_bitstream(base: BuildFolder, out: Path) -> SynthesisResult | None:
+    """Copy the bitstream of a build, if it has one."""
+    found = finished_step(base.path, "synthesize")
+    if found is None:
+        return None
+    value, files = found
+
+    def produce(scratch: Path) -> Any:
+        for file in files:
+            (scratch / file).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(base.path / file, scratch / file)
+        return value
+
+    key = digest(*(base.path / file for file in files))
+    return SynthesisResult.from_json(cached_step(out, "synthesize", key, produce)[0])
+
+
+def copy_board(base: BuildFolder, folder: Path) -> None:
+    """Copy the board's top and its constraints into the folder of another build."""
+    (folder / "board").mkdir(exist_ok=True)
+    for path in _board_files(base):
+        shutil.copyfile(path, folder / "board" / path.name)

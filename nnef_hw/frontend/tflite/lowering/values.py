@@ -1,0 +1,88 @@
+"""Values of a TensorFlow Lite graph, and the order in which the Graph keeps their axes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nnef_hw.frontend.tflite.file.model import ElementType
+from nnef_hw.ir import Quantization, Tensor
+
+__all__ = ["Value", "channels_first", "channels_last", "moved_quantization"]
+
+
+def channels_first(rank: int) -> list[int]:
+    """Return the axes of an image [N, spatial..., C] as NNEF has them: [N, C, spatial...]."""
+    return [0, rank - 1, *range(1, rank - 1)]
+
+
+def channels_last(rank: int) -> list[int]:
+    """Inverse of :func:`channels_first`."""
+    return [0, *range(2, rank), 1]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Value:
+    """A tensor of the graph, and what TensorFlow Lite takes it for.
+
+    Parameters
+    ----------
+    tensor
+        The tensor that holds it: real numbers, where the model has quantized integers.
+    type
+        TensorFlow Lite's type, of the codes if they are quantized.
+    is_image
+        Whether the tensor is [N, C, spatial...], where TensorFlow Lite has [N, spatial..., C].
+    blocks
+        Steps along the spatial axes, if TensorFlow Lite has the elements so many apart in images of
+        their own (``SPACE_TO_BATCH_ND``); the tensor has them in one.
+    """
+
+    tensor: Tensor
+    type: ElementType
+    is_image: bool = False
+    blocks: tuple[int, ...] = ()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Extents as TensorFlow Lite has them."""
+        stored = self.tensor.shape
+        shape = (stored[0], *stored[2:], stored[1]) if self.is_image else stored
+        if not self.blocks:
+            return shape
+        spatial = zip(shape[1:-1], self.blocks, strict=True)
+        return (shape[0] * math.prod(self.blocks), *(n // step for n, step in spatial), shape[-1])
+
+    @property
+    def rank(self) -> int:
+        """Number of dimensions."""
+        return len(self.tensor.shape)
+
+    @property
+    def volume(self) -> int:
+        """Number of elements."""
+        return math.prod(self.tensor.shape)
+
+    @property
+    def data(self) -> NDArray[Any] | None:
+        """The real numbers of a constant, in the tensor's order."""
+        return self.tensor.data
+
+    def stored_axis(self, axis: int) -> int:
+        """Return where the tensor has an axis."""
+        return channels_first(self.rank).index(axis) if self.is_image else axis
+
+
+def moved_quantization(quant: Quantization | None, axes: list[int]) -> Quantization | None:
+    """Return the quantization of a tensor whose axes are permuted."""
+    if quant is None:
+        return None
+    args = {
+        key: value.transpose(axes) if np.ndim(value) == len(axes) > 0 else value
+        for key, value in quant.args.items()
+    }
+    return Quantization(quant.op, args)

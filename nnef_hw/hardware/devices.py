@@ -1,0 +1,218 @@
+"""Devices as data: what a design may use of an FPGA, and what the schedule knows of a target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+
+from nnef_hw.errors import UsageError
+from nnef_hw.hardware.families import ECP5, GOWIN, ICE40, Family
+from nnef_hw.hardware.geometry.blockram import BlockRam
+
+__all__ = [
+    "DEVICES",
+    "ECP5_12K",
+    "ECP5_25K",
+    "ECP5_45K",
+    "ECP5_85K",
+    "GW1NR_9C",
+    "GW2AR_18C",
+    "HX8K",
+    "LP8K",
+    "UP5K",
+    "Device",
+    "Resources",
+    "Target",
+    "find_device",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """Primitives of a device: LUT4s, flip-flops, DSP blocks, block RAMs, single-port RAMs."""
+
+    lut: int = 0
+    ff: int = 0
+    dsp: int = 0
+    bram: int = 0
+    spram: int = 0
+
+    def __add__(self, other: Resources) -> Resources:
+        return Resources(
+            self.lut + other.lut,
+            self.ff + other.ff,
+            self.dsp + other.dsp,
+            self.bram + other.bram,
+            self.spram + other.spram,
+        )
+
+    @staticmethod
+    def total(parts: Iterable[Resources]) -> Resources:
+        """Return what all of them take; a sum of pairs takes several times as long."""
+        each = [(part.lut, part.ff, part.dsp, part.bram, part.spram) for part in parts]
+        return Resources(*map(sum, zip(*each, strict=True)))
+
+    def to_json(self) -> dict[str, int]:
+        """Plain JSON values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """What an FPGA has.
+
+    Parameters
+    ----------
+    name, family
+        ``up5k`` of iCE40, ``ecp5-85k`` of ECP5, ``gw2ar-18c`` of Gowin.
+    lut
+        Logic cells (one LUT4 each, and of some families a flip-flop).
+    dsp, bram, spram
+        DSP blocks, block RAMs and single-port RAM blocks.
+    """
+
+    name: str
+    family: Family
+    lut: int
+    dsp: int
+    bram: int
+    spram: int
+
+    @property
+    def ff(self) -> int:
+        """Flip-flops."""
+        return int(self.lut * self.family.flip_flops_per_lut)
+
+    @property
+    def ram(self) -> BlockRam:
+        """The block RAM and its shapes."""
+        return self.family.ram
+
+    @property
+    def products_per_dsp(self) -> int:
+        """Independent 8x8 products in a DSP block."""
+        return self.family.products_per_dsp
+
+    @property
+    def sums_per_dsp(self) -> int:
+        """Products of two sums of 9 bits in a DSP block."""
+        return self.family.sums_per_dsp
+
+    @property
+    def lut_multiplier(self) -> int:
+        """LUTs of one registered 8x8 multiplier in logic."""
+        return self.family.lut_multiplier
+
+    @property
+    def mixes_products(self) -> bool:
+        """Whether an engine has multipliers in logic beside those in DSP blocks."""
+        return self.family.mixes_products
+
+    @property
+    def weight_delay(self) -> int:
+        """Registers between weight memories and multipliers."""
+        return self.family.weight_delay
+
+    @property
+    def long_wires(self) -> bool:
+        """Whether a wire across the device takes most of a cycle."""
+        return self.family.long_wires
+
+    @property
+    def digit_bits(self) -> int:
+        """Most adders a requantizer may chain in one cycle."""
+        return self.family.digit_bits
+
+    @property
+    def logic_words(self) -> int:
+        """Most words of a weight memory in LUTs."""
+        return self.family.logic_words
+
+    @property
+    def lut_share(self) -> float:
+        """Share of the LUTs that a design may fill and still reach the clocks of the boards."""
+        return self.family.lut_share
+
+    @property
+    def products(self) -> int:
+        """8x8 products that the DSP blocks give."""
+        return self.dsp * self.products_per_dsp
+
+    def is_within(self, other: Device) -> bool:
+        """Whether another device of the family has at least as much of everything."""
+        return self.family is other.family and all(
+            getattr(self, name) <= getattr(other, name) for name in ("lut", "dsp", "bram", "spram")
+        )
+
+    @property
+    def ram_bytes(self) -> int:
+        """Bytes of block RAM, as 8-bit words."""
+        depth, width = self.ram.shapes[0]
+        return self.bram * depth * (width // 8)
+
+
+LINK_FF = 375
+
+
+@dataclass(frozen=True)
+class Target:
+    """What the schedule has to know of where a design is going.
+
+    Parameters
+    ----------
+    name, title
+        On the command line, and in full.
+    device
+        Its FPGA.
+    clock_mhz
+        Clock of the accelerator unless the user asks for another.
+    aliases
+        Other names on the command line.
+    link_lut, link_bram
+        What the host link takes of the device, measured.
+    """
+
+    name: str
+    title: str
+    device: Device
+    clock_mhz: float
+    aliases: tuple[str, ...] = ()
+    link_lut: int = 750
+    link_bram: int = 1
+
+    @property
+    def link_ff(self) -> int:
+        """Flip-flops of the host link, on every device."""
+        return LINK_FF if self.link_lut else 0
+
+
+UP5K = Device("up5k", ICE40, lut=5280, dsp=8, bram=30, spram=4)
+HX8K = Device("hx8k", ICE40, lut=7680, dsp=0, bram=32, spram=0)
+LP8K = Device("lp8k", ICE40, lut=7680, dsp=0, bram=32, spram=0)
+# Sold as half of what is on the die of the 25F; nextpnr would let a design have all of it.
+ECP5_12K = Device("ecp5-12k", ECP5, lut=12144, dsp=28, bram=32, spram=0)
+ECP5_25K = Device("ecp5-25k", ECP5, lut=24288, dsp=28, bram=56, spram=0)
+ECP5_45K = Device("ecp5-45k", ECP5, lut=43848, dsp=72, bram=108, spram=0)
+ECP5_85K = Device("ecp5-85k", ECP5, lut=83640, dsp=156, bram=208, spram=0)
+GW1NR_9C = Device("gw1nr-9c", GOWIN, lut=8640, dsp=40, bram=26, spram=0)
+GW2AR_18C = Device("gw2ar-18c", GOWIN, lut=20736, dsp=96, bram=46, spram=0)
+
+# For IP whose place is not known yet: logic, memories and multipliers as those of an ECP5.
+GENERIC = Device("generic", ECP5, lut=100_000, dsp=200, bram=200, spram=0)
+
+DEVICES = (UP5K, HX8K, LP8K, ECP5_12K, ECP5_25K, ECP5_45K, ECP5_85K, GW1NR_9C, GW2AR_18C, GENERIC)
+
+
+def find_device(name: str) -> Device:
+    """Return the device of that name.
+
+    Raises
+    ------
+    UsageError
+        If there is none; the message lists all devices.
+    """
+    for device in DEVICES:
+        if device.name == name:
+            return device
+    known = ", ".join(device.name for device in DEVICES)
+    raise UsageError(f"device {name!r} is not known", remedy=f"choose one of {known}")

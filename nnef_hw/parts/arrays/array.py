@@ -1,0 +1,273 @@
+"""The systolic array, with the memories of its weights."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from nnef_hw.hardware.devices import Device
+from nnef_hw.hardware.geometry.blockram import BlockRam, Tiling, registered_bits, tile_memory
+from nnef_hw.parts.base.part import LogicProducts, Pipe, counter_bits, table_columns, table_features
+from nnef_hw.parts.base.timing import Process, Stream
+from nnef_hw.parts.windows.passes import window_cycles
+
+__all__ = ["ArrayPart", "SystolicArray", "tree_bits"]
+
+SHORT_SHARE = 0.36
+"""LUTs of a multiplier with at most two weights, as a share of any other's."""
+
+
+def tree_bits(count: int, width: int) -> int:
+    """Register bits of an adder tree of ``count`` products of ``width`` bits."""
+    bits = 0
+    while count > 1:
+        count, width = -(-count // 2), width + 1
+        bits += count * width
+    return bits
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArrayPart(Pipe):
+    """Multiply-accumulate units; items are passes over a window, and then sums.
+
+    Parameters
+    ----------
+    channels
+        Output channels.
+    lanes
+        Codes at once of each of them, or channels at once.
+    kept_passes
+        Passes whose sums may be in the array, at least 1.
+    x_bits, x_signed, w_bits, acc_bits
+        Formats of codes, weights and sums; one bit holds weights of +1 and -1.
+    in_dsp
+        How many multipliers are in DSP blocks, the first ones; the others are in LUTs. They are
+        built in pairs, of which the second one goes with the first.
+    ram
+        The device's block RAM, for the weights.
+    weight_style
+        ``"block"`` for block RAM, or ``"logic"``.
+    weight_delay
+        Registers between the weight memories and the multipliers, for devices whose block RAMs
+        are slow and far from their multipliers.
+    out_lanes
+        Sums per beat, of consecutive channels.
+    """
+
+    label = "array"
+
+    channels: int
+    lanes: int
+    kept_passes: int
+    x_bits: int
+    x_signed: bool
+    w_bits: int
+    acc_bits: int
+    in_dsp: int
+    ram: BlockRam
+    weight_style: str
+    weight_delay: int
+    out_lanes: int = 1
+
+    @property
+    @abstractmethod
+    def latency(self) -> int:
+        """Cycles from the accepted last word of a pass to its first sum."""
+
+    @property
+    @abstractmethod
+    def runs(self) -> list[int]:
+        """Multipliers of every run of pairs; the last one of a run may be alone."""
+
+    @property
+    def runs_in_dsp(self) -> list[int]:
+        """How many of them are in DSP blocks."""
+        found, left = [], self.in_dsp
+        for run in self.runs:
+            count = min(max(left, 0), run)
+            found.append(min(count + count % 2, run))
+            left -= run
+        return found
+
+    def dsp(self, device: Device) -> int:
+        return sum(-(-count // device.products_per_dsp) for count in self.runs_in_dsp)
+
+    @property
+    def in_logic(self) -> int:
+        return self.multipliers - sum(self.runs_in_dsp)
+
+    @property
+    @abstractmethod
+    def depth(self) -> int:
+        """Words of a weight memory."""
+
+    @property
+    def logic_products(self) -> Sequence[LogicProducts]:
+        # few weights each are half constants
+        share = SHORT_SHARE if self.depth <= 2 and self.weight_style == "logic" else 1.0
+        return (LogicProducts(share * self.in_logic, (self.x_bits, self.w_bits)),)
+
+    @property
+    def timing(self) -> ArrayPart:
+        return replace(self, in_dsp=0, weight_style="block")
+
+    @abstractmethod
+    def window_cycles(self, interval: int, *, queued: bool) -> Fraction:
+        """Cycles of all passes over a window, if a beat is taken every ``interval`` cycles.
+
+        ``queued`` if two more may wait for that.
+        """
+
+
+@dataclass(frozen=True, kw_only=True)
+class SystolicArray(ArrayPart):
+    """Rows of units, each of ``lanes`` products per word.
+
+    Parameters
+    ----------
+    words
+        Window words of a pass (T of the design).
+    rows, group_rows
+        Output channels at once; rows that share a weight memory.
+
+    Raises
+    ------
+    ValueError
+        If there are more rows than channels, or in a group than in all; if it is to keep more than
+        two passes; if channels, rows or those of a group are not whole beats.
+    """
+
+    component = "nnef_hw.rtl.arrays.array:SystolicArray"
+    costs = "array"
+
+    words: int
+    rows: int
+    group_rows: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.group_rows <= self.rows <= self.channels:
+            raise ValueError(
+                f"SystolicArray needs group_rows <= rows <= {self.channels} channels, "
+                f"not {self.group_rows!r} and {self.rows!r}"
+            )
+        if self.kept_passes not in {1, 2}:
+            raise ValueError(f"SystolicArray kept_passes must be 1 or 2, not {self.kept_passes!r}")
+        sizes = self.channels, self.rows, self.group_rows
+        if self.out_lanes < 1 or any(size % self.out_lanes for size in sizes):
+            raise ValueError(
+                f"SystolicArray channels, rows and group_rows {sizes} must be multiples of "
+                f"out_lanes {self.out_lanes!r}"
+            )
+
+    @property
+    def multipliers(self) -> int:
+        return self.rows * self.lanes
+
+    @property
+    def passes(self) -> int:
+        """Passes over a window."""
+        return -(-self.channels // self.rows)
+
+    @property
+    def sum_stage(self) -> int:
+        """Registers from an accepted word to the sum of its products, hops left out."""
+        return 3 + self.weight_delay + (self.lanes - 1).bit_length()
+
+    @property
+    def latency(self) -> int:
+        return self.sum_stage + 4
+
+    def window_cycles(self, interval: int, *, queued: bool) -> Fraction:
+        return window_cycles(
+            self.channels // self.out_lanes, self.rows // self.out_lanes, self.words,
+            self.latency, self.kept_passes, interval, queued,
+        )  # fmt: skip
+
+    @property
+    def group_sizes(self) -> list[int]:
+        """Rows of every group that shares a weight memory."""
+        starts = range(0, self.rows, self.group_rows)
+        return [min(self.group_rows, self.rows - first) for first in starts]
+
+    @property
+    def depth(self) -> int:
+        """Words of a weight memory."""
+        return self.passes * self.words
+
+    @property
+    def weight_memories(self) -> tuple[Tiling, ...]:
+        """Shape of every group's weight memory."""
+        widths = [rows * self.lanes * self.w_bits for rows in self.group_sizes]
+        return tuple(tile_memory(self.ram, self.depth, width) for width in widths)
+
+    @property
+    def memories(self) -> tuple[Tiling, ...]:
+        return self.weight_memories if self.weight_style == "block" else ()
+
+    @property
+    def runs(self) -> list[int]:
+        return [rows * self.lanes for rows in self.group_sizes]
+
+    @property
+    def _table_bits(self) -> int:
+        """Width of the weights that are in LUTs."""
+        in_logic = self.weight_style == "logic"
+        return sum(memory.width for memory in self.weight_memories) if in_logic else 0
+
+    @property
+    def table_registers(self) -> int:
+        """Registers behind the weights that are in LUTs."""
+        return table_columns(self._table_bits, self.depth)
+
+    @property
+    def features(self) -> Mapping[str, float]:
+        address, groups = counter_bits(self.depth), len(self.group_sizes)
+        return {
+            "sum bits": self.rows * self.acc_bits,
+            "kept bits": self.rows * self.acc_bits * (self.kept_passes - 1),
+            "tree bits": self.rows * tree_bits(self.lanes, self.x_bits + self.w_bits),
+            "hop bits": self.x_bits * self.lanes * (groups + 1)
+            + address * (groups - 1)
+            + 5 * groups,
+            "address bits": address,
+            "memory rows": sum(memory.width * (memory.rows - 1) for memory in self.memories),
+            **table_features(self._table_bits, self.depth),
+        }
+
+    @property
+    def _address_bits(self) -> int:
+        """What hops from group to group beside the codes."""
+        return counter_bits(self.depth) + 5
+
+    def flip_flops(self, device: Device) -> int:
+        del device
+        groups, word = len(self.group_sizes), self.x_bits * self.lanes
+        tree = tree_bits(self.lanes, self.x_bits + self.w_bits)
+        ff = self.rows * (self.acc_bits * (1 + self.kept_passes) + tree)
+        ff += word * (groups + 1) + self._address_bits * groups + self.table_registers
+        ff += self.weight_delay * (self.multipliers * self.w_bits + word * groups)
+        if self.weight_delay:
+            ff -= registered_bits(self.ram, self.memories)
+        ff += self.in_logic * 2 * (self.x_bits + self.w_bits)
+        return ff + 25 + 5 * (self.lanes - 1).bit_length()
+
+    def process(self, target: Stream, *origins: Stream) -> Process:
+        [origin] = origins
+        results = [
+            min(self.rows, self.channels - first) // self.out_lanes
+            for first in range(0, self.channels, self.rows)
+        ]
+        emptied = [-1] * self.kept_passes
+        latency = self.latency
+        while True:
+            for count in results:
+                accepted = yield origin
+                if accepted <= emptied[0]:
+                    accepted = emptied[0] + 1
+                origin.accept(accepted)
+                sent = max(accepted + latency, emptied[-1] + 1) - 1
+                for _ in range(count):
+                    sent = yield target, sent + 1
+                emptied = [*emptied[1:], sent]

@@ -1,0 +1,177 @@
+"""The array that sums over taps, one channel at a time."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from nnef_hw.hardware.devices import Device
+from nnef_hw.hardware.geometry.blockram import Tiling, registered_bits, tile_memory
+from nnef_hw.parts.arrays.array import ArrayPart, tree_bits
+from nnef_hw.parts.base.part import SHORT_TABLE, counter_bits, table_columns, table_features
+from nnef_hw.parts.base.timing import Process, Stream
+
+__all__ = ["DepthwiseArray"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DepthwiseArray(ArrayPart):
+    """A unit for each of ``lanes`` channels, which sums over the positions of a window.
+
+    Parameters
+    ----------
+    positions
+        Products of each sum.
+    taps
+        Positions per word.
+    lut_ram
+        Whether the device's LUTs can be memory: sums wait in them, else in registers.
+
+    Raises
+    ------
+    ValueError
+        If there are more lanes than channels, more taps than positions, or no pass is kept; if
+        channels or lanes are not whole beats.
+    """
+
+    component = "nnef_hw.rtl.arrays.depthwise:DepthwiseArray"
+    costs = "tap array"
+
+    positions: int
+    taps: int
+    lut_ram: bool
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.lanes <= self.channels:
+            raise ValueError(
+                f"DepthwiseArray lanes must be in 1..{self.channels}, not {self.lanes!r}"
+            )
+        if not 1 <= self.taps <= self.positions:
+            raise ValueError(
+                f"DepthwiseArray taps must be in 1..{self.positions}, not {self.taps!r}"
+            )
+        if self.kept_passes < 1:
+            raise ValueError(
+                f"DepthwiseArray kept_passes must be at least 1, not {self.kept_passes!r}"
+            )
+        sizes = self.channels, self.lanes
+        if self.out_lanes < 1 or any(size % self.out_lanes for size in sizes):
+            raise ValueError(
+                f"DepthwiseArray channels and lanes {sizes} must be multiples of "
+                f"out_lanes {self.out_lanes!r}"
+            )
+
+    @property
+    def multipliers(self) -> int:
+        return self.lanes * self.taps
+
+    @property
+    def words(self) -> int:
+        """Words of a pass."""
+        return -(-self.positions // self.taps)
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of ``lanes`` channels."""
+        return -(-self.channels // self.lanes)
+
+    @property
+    def sum_stage(self) -> int:
+        """Registers from an accepted word to the sum of its products."""
+        return 2 + self.weight_delay + (self.taps - 1).bit_length()
+
+    @property
+    def pass_stage(self) -> int:
+        """Registers from the accepted last word of a pass to its sums."""
+        return self.sum_stage + (self.words > 1)
+
+    @property
+    def latency(self) -> int:
+        return 2 + self.pass_stage + (self.kept_passes > 1)
+
+    def window_cycles(self, interval: int, *, queued: bool) -> Fraction:
+        """Cycles of all passes over a window: enough of them are kept for that."""
+        del queued
+        return Fraction(sum(max(self.words, beats * interval) for beats in self.beats))
+
+    @property
+    def beats(self) -> list[int]:
+        """Beats in which the sums of each block leave."""
+        starts = range(0, self.channels, self.lanes)
+        return [min(self.lanes, self.channels - first) // self.out_lanes for first in starts]
+
+    @property
+    def depth(self) -> int:
+        """Words of the weight memory."""
+        return self.blocks * self.words
+
+    @property
+    def _width(self) -> int:
+        return self.multipliers * self.w_bits
+
+    @property
+    def _columns(self) -> int:
+        """Different columns of the weight table."""
+        return table_columns(self._width, self.depth)
+
+    @property
+    def weight_memory(self) -> Tiling:
+        """Shape of the weight memory."""
+        return tile_memory(self.ram, self.depth, self._width)
+
+    @property
+    def memories(self) -> tuple[Tiling, ...]:
+        return (self.weight_memory,) if self.weight_style == "block" else ()
+
+    @property
+    def runs(self) -> list[int]:
+        return [self.multipliers]
+
+    @property
+    def features(self) -> Mapping[str, float]:
+        in_logic = self.weight_style == "logic"
+        return {
+            "columns": self._columns if in_logic and self.depth <= SHORT_TABLE else 0,
+            "sum bits": self.lanes * self.acc_bits,
+            "kept bits": self.lanes * self.acc_bits * (self.kept_passes - 1),
+            "tree bits": self.lanes * tree_bits(self.taps, self.x_bits + self.w_bits),
+            "hop bits": 2 * self.x_bits * self.multipliers + 5,
+            "address bits": counter_bits(self.depth),
+            "memory rows": sum(memory.width * (memory.rows - 1) for memory in self.memories),
+            **table_features(self._width if in_logic else 0, self.depth),
+        }
+
+    def flip_flops(self, device: Device) -> int:
+        del device
+        in_logic = self.weight_style == "logic"
+        weights = self._columns if in_logic else self._width
+        ff = self.multipliers * self.x_bits * (1 + self.weight_delay)
+        ff += weights * (self.weight_delay + in_logic)
+        if self.weight_delay:
+            ff -= registered_bits(self.ram, self.memories)
+        sums = 1 + (self.words > 1)
+        # More than two sets of sums are in LUT RAM, if there is any.
+        if self.kept_passes == 2 or not self.lut_ram:
+            sums += self.kept_passes - 1
+        tree = tree_bits(self.taps, self.x_bits + self.w_bits)
+        ff += self.lanes * (self.acc_bits * sums + tree)
+        ff += self.in_logic * 5 * (self.x_bits + self.w_bits) // 2
+        return ff + 35
+
+    def process(self, target: Stream, *origins: Stream) -> Process:
+        [origin] = origins
+        results = self.beats
+        emptied = deque([-1] * self.kept_passes, maxlen=self.kept_passes)
+        latency = self.latency
+        while True:
+            for count in results:
+                accepted = yield origin
+                if accepted <= emptied[0]:
+                    accepted = emptied[0] + 1
+                origin.accept(accepted)
+                sent = max(accepted + latency - 1, emptied[-1])
+                for _ in range(count):
+                    sent = yield target, sent + 1
+                emptied.append(sent)

@@ -1,0 +1,153 @@
+"""Softmax over the channels of a pixel."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from nnef_hw.hardware.devices import Device
+from nnef_hw.hardware.geometry.blockram import BlockRam, Tiling, tile_memory
+from nnef_hw.parts.base.part import Part, Pipe, counter_bits
+from nnef_hw.parts.base.timing import Process, Stream
+from nnef_hw.parts.streams.pipeline import LUT_RAM_WORDS
+
+__all__ = ["QUOTIENT_BITS", "SerialSoftmax", "Softmax", "SoftmaxPart"]
+
+QUOTIENT_BITS = 9
+"""Bits of a probability, whose greatest value is 256."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SoftmaxPart(Part):
+    """Softmax with exponentials from a ``table``, which is its contents.
+
+    Parameters
+    ----------
+    channels
+        Codes per pixel.
+    bits, signed
+        Format of a code.
+    ram
+        The device's block RAM.
+
+    Attributes
+    ----------
+    exponential_bits
+        Width of an exponential.
+    """
+
+    label = "softmax"
+    exponential_bits: ClassVar[int] = 16
+
+    channels: int
+    bits: int
+    signed: bool
+    ram: BlockRam
+
+    @property
+    def table_memory(self) -> Tiling:
+        """Memory of the exponentials of all differences of codes."""
+        return tile_memory(self.ram, 1 << self.bits, self.exponential_bits)
+
+    @property
+    def sum_bits(self) -> int:
+        """Width of the sum of a pixel's exponentials."""
+        return self.exponential_bits + counter_bits(self.channels)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SerialSoftmax(SoftmaxPart, Pipe):
+    """One pixel at a time: all of its codes are taken, then its probabilities are given.
+
+    Parameters
+    ----------
+    is_written
+        Whether the table is written through ports, and not there from the beginning.
+
+    Attributes
+    ----------
+    registers
+        Flip-flops besides those of indices.
+    """
+
+    registers: ClassVar[int]
+
+    is_written: bool = False
+
+    @property
+    @abstractmethod
+    def latency(self) -> int:
+        """Cycles from a pixel's last code to its first probability."""
+
+    @property
+    @abstractmethod
+    def spacing(self) -> int:
+        """Cycles from an accepted probability to the next one."""
+
+    @property
+    def pixel_cycles(self) -> int:
+        """Cycles from a pixel's first code to the next pixel's."""
+        return self.channels + self.latency + (self.channels - 1) * self.spacing
+
+    @property
+    def code_memory(self) -> Tiling:
+        """Memory of the codes of a pixel."""
+        return tile_memory(self.ram, max(2, self.channels), self.bits)
+
+    @property
+    def holds_few(self) -> bool:
+        """Whether these codes are in LUT RAM.
+
+        A block RAM with a register of its own gives a word late without it, and from here the word
+        goes on to the table's address.
+        """
+        return self.ram.has_register and self.channels <= LUT_RAM_WORDS
+
+    @property
+    def memories(self) -> tuple[Tiling, ...]:
+        return (self.table_memory,) if self.holds_few else (self.code_memory, self.table_memory)
+
+    @property
+    def features(self) -> Mapping[str, float]:
+        return {"index bits": counter_bits(self.channels)}
+
+    def flip_flops(self, device: Device) -> int:
+        del device
+        # That of an exponential is the block RAM's own, if it has one.
+        outputs = self.bits * self.holds_few - self.exponential_bits * self.ram.has_register
+        return self.registers + 3 * counter_bits(self.channels) + outputs
+
+    def process(self, target: Stream, *origins: Stream) -> Process:
+        """Take the codes of a pixel, then give its probabilities one after the other."""
+        [origin] = origins
+        idle = 0
+        while True:
+            accepted = 0
+            for _ in range(self.channels):
+                offered = yield origin
+                accepted = max(offered, idle)
+                origin.accept(accepted)
+            time = accepted + self.latency
+            for _ in range(self.channels):
+                sent = yield target, time
+                time = sent + self.spacing
+                idle = sent + 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Softmax(SerialSoftmax):
+    """Divides every exponential by their sum, a bit of the quotient per cycle."""
+
+    component = "nnef_hw.rtl.functions.softmax:Softmax"
+    costs = "softmax"
+    registers = 87
+
+    @property
+    def latency(self) -> int:
+        return self.channels + 4 + self.spacing
+
+    @property
+    def spacing(self) -> int:
+        return QUOTIENT_BITS + 5

@@ -1,0 +1,4 @@
+"""Reasons why a simplified graph has no hardware.
+
+Each reason has a place, a cause and a remedy. Nothing here changes a graph.
+"""

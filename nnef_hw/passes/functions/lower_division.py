@@ -1,0 +1,38 @@
+"""Divide by an activation: multiply by what a table says of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from nnef_hw.ir import Graph, Node
+from nnef_hw.passes.rewriting.editor import Editor
+
+__all__ = ["LowerDivision"]
+
+
+@dataclass(frozen=True, slots=True)
+class LowerDivision:
+    """Rewrite ``div(x, y)`` as ``mul(x, rcp(y))``.
+
+    Left alone: division of integers, and by a constant.
+    """
+
+    def __call__(self, graph: Graph) -> Graph:
+        """Return the rewritten graph."""
+        editor = Editor(graph)
+        for node in graph.nodes:
+            if (
+                node.op != "div"
+                or editor.data(node.inputs[1]) is not None
+                or editor.tensors[node.name].dtype != "scalar"
+            ):
+                editor.keep(node)
+                continue
+            dividend, divisor = node.inputs
+            like = replace(editor.tensors[editor.resolve(divisor)], quant=None)
+            inverse = editor.activation(f"{node.name}_inverse", like.shape, like)
+            editor.emit(
+                Node("rcp", (divisor,), (inverse,), {}, node.location),
+                replace(node, op="mul", inputs=(dividend, inverse)),
+            )
+        return editor.finish()

@@ -1,0 +1,121 @@
+"""The longest path of a placed design, in the names of its layers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from nnef_hw.architecture.architecture import Station
+
+__all__ = [
+    "ADDED",
+    "OUTSIDE",
+    "block_of",
+    "limiting_path",
+    "longest_path",
+    "name_parts",
+    "owners_of",
+]
+
+EDGE = "posedge "
+ACCELERATOR = "accelerator"
+HOST_LINK = "host link"
+SHARED = "shared engine"
+ADDED = "$nextpnr_"
+"""With what the names of cells and nets begin that nextpnr has made."""
+OUTSIDE = ""
+"""The block of all that is not in the accelerator."""
+
+
+def longest_path(report: Mapping[str, Any]) -> list[list[Any]]:
+    """Return the cells along the path that limits the clock, each with its delay in ns.
+
+    A wire counts for the cell that drives it. Empty if no clock has a path.
+
+    Parameters
+    ----------
+    report
+        nextpnr's, of one placement.
+    """
+    return [[hop["from"]["cell"], hop["delay"]] for hop in limiting_path(report)]
+
+
+def limiting_path(report: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the hops of that path as nextpnr's report has them."""
+    slack = {
+        clock: row["achieved"] / row["constraint"] for clock, row in report.get("fmax", {}).items()
+    }
+    paths = [
+        path
+        for path in report.get("critical_paths", ())
+        if path["from"] == path["to"] and path["from"].removeprefix(EDGE) in slack
+    ]
+    if not paths:
+        return []
+    path = min(paths, key=lambda path: slack[path["from"].removeprefix(EDGE)])
+    hops: list[dict[str, Any]] = path["path"]
+    return hops
+
+
+def owners_of(stations: Iterable[Station]) -> dict[str, str]:
+    """Return the names of layers by their instances; one that runs several is theirs together."""
+    owners: dict[str, str] = {}
+    for station in stations:
+        owners[station.instance] = SHARED if station.instance in owners else station.name
+    return owners
+
+
+def name_parts(
+    path: Sequence[Sequence[Any]], instances: Mapping[str, str]
+) -> dict[str, Any] | None:
+    """Return the parts of the design that a path leads through.
+
+    Parameters
+    ----------
+    path
+        What :func:`longest_path` returns.
+    instances
+        Names of layers by their instances in the accelerator.
+
+    Returns
+    -------
+    dict
+        ``ns`` of the whole path, and ``parts`` in their order: ``name`` and ``ns``. None if there
+        is no path.
+    """
+    if not path:
+        return None
+    named: list[tuple[str, float]] = []
+    for cell, delay in path:
+        # nextpnr's own cells are amid the carry chain or the net of the cell before
+        is_added = cell.startswith(ADDED) and named
+        named.append((named[-1][0] if is_added else _name(cell, instances), delay))
+    parts = [
+        {"name": name, "ns": round(sum(delay for _, delay in hops), 3)}
+        for name, hops in groupby(named, key=lambda hop: hop[0])
+    ]
+    return {"ns": round(sum(delay for _, delay in named), 3), "parts": parts}
+
+
+def _name(cell: str, instances: Mapping[str, str]) -> str:
+    """Return the layer of a cell, and the part of it; names of cells are those of the hierarchy."""
+    block, below = _levels(cell)
+    if block == OUTSIDE:
+        return HOST_LINK
+    name = instances.get(block, block)
+    return f"{name}, {below[0]}" if block in instances and len(below) > 1 else name
+
+
+def block_of(cell: str) -> str:
+    """Return the instance in the accelerator that a cell belongs to; else :data:`OUTSIDE`."""
+    return _levels(cell)[0]
+
+
+def _levels(cell: str) -> tuple[str, list[str]]:
+    """Split a cell's name into the instance in the accelerator, and what is below it."""
+    levels = cell.split(".")
+    if ACCELERATOR not in levels[:-1]:
+        return OUTSIDE, []
+    block, *below = levels[levels.index(ACCELERATOR) + 1 :]
+    return block, below

@@ -1,0 +1,163 @@
+"""Samples that can hardly be those that a network was trained for: told before calibration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nnef_hw.ir import Graph, Trait
+from nnef_hw.quantize.judgement.measure import Inputs, sample_values, spread
+from nnef_hw.quantize.judgement.warnings import QualityWarning
+from nnef_hw.reference import trace_float
+
+__all__ = ["suspect_samples"]
+
+FEW = 16
+"""Samples, or steps of sequences, below which ranges are those of chance."""
+MOST_SAMPLES = 32
+MOST_VALUES = 1 << 24
+LEAST_FOR_RANGE = 4
+"""Samples from which on it is told whether their range fits."""
+WEAK_LAYER, WEAK_RESULTS = 0.3, 0.15
+"""Deviation of the first layer's results over its biases, and share of results that varies, below
+which samples are too small for a network."""
+STRONG_LAYER, STRONG_INPUT = 100.0, 16.0
+"""The same of samples that are too large, and the least size of these."""
+
+SCALING = "scale them as those that the network was trained with, such as 0..1 or 0..255"
+REPRESENTATIVE = "give 50 or more representative inputs"
+
+
+def suspect_samples(graph: Graph, inputs: Inputs) -> list[QualityWarning]:
+    """Return reasons to doubt that samples are those that a network will see.
+
+    They are few, all zeros, all constant or all the same; the real network gives one result for
+    all, or a layer of it the same everywhere; or its first layer shows that it was trained for
+    other ranges.
+
+    Parameters
+    ----------
+    graph
+        The network, canonical.
+    inputs
+        Samples that calibrate.
+    """
+    if not inputs:
+        return []
+    found = list(_alike(graph, inputs))
+    if not any(warning.figures.get("distinct") == 1 for warning in found):
+        most = max(2, min(MOST_SAMPLES, MOST_VALUES // max(1, sample_values(graph, inputs))))
+        used = spread(inputs, most)
+        found += _lifeless(graph, used, trace_float(graph, used))
+    return found
+
+
+def _alike(graph: Graph, inputs: Inputs) -> Iterator[QualityWarning]:
+    """Yield what samples alone tell."""
+    arrays = {name: np.asarray(x, np.float64) for name, x in inputs.items()}
+    first = next(iter(arrays.values()))
+    count, steps = len(first), first.shape[1] if graph.is_sequential else 1
+    distinct = max(len(np.unique(x.reshape(count, -1)[:FEW], axis=0)) for x in arrays.values())
+    if count > FEW and distinct == 1:
+        distinct = max(len(np.unique(x.reshape(count, -1), axis=0)) for x in arrays.values())
+    figures: dict[str, float | None] = {"samples": count, "distinct": distinct}
+    if 1 == distinct < count:
+        yield QualityWarning(
+            "samples", f"all {count} samples are the same: they calibrate like one",
+            REPRESENTATIVE, figures=figures,
+        )  # fmt: skip
+    elif count * steps < FEW:
+        kind = "sequence" if graph.is_sequential else "sample"
+        many = "" if count == 1 else "s"
+        yield QualityWarning(
+            "samples",
+            f"{count} {kind}{many} calibrate{'s' if count == 1 else ''}: ranges that so few show "
+            "cost trained networks up to 31 dB",
+            REPRESENTATIVE, figures=figures,
+        )  # fmt: skip
+    for name, x in arrays.items():
+        if not x.any():
+            yield QualityWarning(
+                "samples", f"all {x.size:,} numbers of input {name!r} are 0: they show no range",
+                REPRESENTATIVE, name, figures,
+            )  # fmt: skip
+        elif graph.tensor(name).volume > 1 and not np.ptp(x.reshape(count, -1), axis=1).any():
+            yield QualityWarning(
+                "samples", f"every one of {count} samples of input {name!r} is one number "
+                f"repeated, from {x.min():.4g} to {x.max():.4g}",
+                REPRESENTATIVE, name, figures,
+            )  # fmt: skip
+
+
+def _lifeless(
+    graph: Graph, inputs: Inputs, values: dict[str, NDArray[Any]]
+) -> Iterator[QualityWarning]:
+    """Yield what the real network makes of samples that differ."""
+    count = len(next(iter(inputs.values())))
+    if count < 2:
+        return
+    for node in graph.nodes:
+        if node.has(Trait.WEIGHTS) and not np.ptp(values[node.name]):
+            value = float(np.ravel(values[node.name])[0])
+            yield QualityWarning(
+                "dead", f"layer {node.name!r} gives {value:.4g} everywhere, for each of {count} "
+                "samples: all it feeds is constant",
+                SCALING, node.name, {"value": value, "samples": count},
+            )  # fmt: skip
+            return
+    varies = max(_variation(np.asarray(values[name], np.float64)) for name in graph.outputs)
+    if not varies:
+        yield QualityWarning(
+            "dead", f"the real network gives one result for all of {count} samples",
+            SCALING, graph.outputs[0], {"samples": count},
+        )  # fmt: skip
+        return
+    if count >= LEAST_FOR_RANGE:
+        yield from _out_of_range(graph, inputs, values, varies)
+
+
+def _out_of_range(
+    graph: Graph, inputs: Inputs, values: dict[str, NDArray[Any]], varies: float
+) -> Iterator[QualityWarning]:
+    """Compare what samples make of the first layer with its biases, which were trained."""
+    layer, ratio = _first_ratio(graph, values)
+    if layer is None or ratio is None:
+        return
+    name = graph.inputs[0]
+    lo, hi = (float(end) for end in (inputs[name].min(), inputs[name].max()))
+    size = max(abs(lo), abs(hi))
+    span = f"samples of input {name!r}, {lo:.4g} to {hi:.4g}, seem"
+    figures = {"least": lo, "greatest": hi, "layer_ratio": ratio, "varies": varies}
+    if ratio < WEAK_LAYER and varies < WEAK_RESULTS:
+        yield QualityWarning(
+            "range", f"{span} too small for the network: they move the results of layer {layer!r} "
+            f"by {ratio:.2g} of its biases, and those of the network by {varies:.1%}",
+            SCALING, name, figures,
+        )  # fmt: skip
+    elif ratio > STRONG_LAYER and size > STRONG_INPUT:
+        yield QualityWarning(
+            "range", f"{span} too large for the network: they move the results of layer {layer!r} "
+            f"by {ratio:,.0f} times its biases",
+            SCALING, name, figures,
+        )  # fmt: skip
+
+
+def _first_ratio(graph: Graph, values: dict[str, NDArray[Any]]) -> tuple[str | None, float | None]:
+    """Return the first layer that has biases, and what its results deviate over their size."""
+    for node in graph.nodes:
+        if node.has(Trait.WEIGHTS) and len(node.inputs) > 2:
+            bias = float(np.median(np.abs(np.asarray(graph.constant(node.inputs[2]), np.float64))))
+            if bias:
+                result = np.asarray(values[node.name], np.float64)
+                axes = (0, *range(2, result.ndim))
+                return node.name, float(np.median(result.std(axis=axes))) / bias
+    return None, None
+
+
+def _variation(y: NDArray[np.float64]) -> float:
+    """Return what results vary over samples, as a share of the largest one."""
+    finite = np.where(np.isfinite(y), y, 0.0)
+    return float(np.ptp(finite, axis=0).max() / (np.abs(finite).max() or 1.0))

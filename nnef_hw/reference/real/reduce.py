@@ -1,0 +1,76 @@
+"""Float reference: reductions and normalization along whole axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from nnef_hw.reference.real.elementwise import align
+from nnef_hw.reference.real.registry import Array, Call, operator
+from nnef_hw.reference.running.batch_rules import always, beside_axes
+
+__all__ = ["arg_index"]
+
+_REDUCE: dict[str, Callable[..., Any]] = {
+    "sum_reduce": np.sum,
+    "mean_reduce": np.mean,
+    "max_reduce": np.max,
+    "min_reduce": np.min,
+    "any_reduce": np.any,
+    "all_reduce": np.all,
+}
+
+
+def arg_index(function: Callable[..., Any], x: Array, axes: Sequence[int]) -> Array:
+    """Apply ``argmax`` or ``argmin`` over several axes, in row-major order; extents stay as 1."""
+    if not axes:
+        return np.zeros(x.shape, np.int64)
+    last = np.moveaxis(x, axes, range(-len(axes), 0))
+    index = function(last.reshape(*last.shape[: x.ndim - len(axes)], -1), axis=-1)
+    return np.asarray(np.expand_dims(index, tuple(axes)))
+
+
+@operator(*_REDUCE, batch=beside_axes)
+def reduce(call: Call) -> Array:
+    function = np.mean if call.attr("normalize", False) else _REDUCE[call.node.op]
+    return np.asarray(function(call.args[0], axis=tuple(call.attr("axes")), keepdims=True))
+
+
+@operator("argmax_reduce", "argmin_reduce", batch=beside_axes)
+def arg_reduce(call: Call) -> Array:
+    """Index of the first hit; several axes count in row-major order."""
+    function = np.argmax if call.node.op == "argmax_reduce" else np.argmin
+    return arg_index(function, call.args[0], sorted(call.attr("axes")))
+
+
+@operator("softmax", batch=beside_axes)
+def softmax(call: Call) -> Array:
+    x, axes = call.args[0], tuple(call.attr("axes", [1]))
+    e = np.exp(x - x.max(axis=axes, keepdims=True))
+    return np.asarray(e / e.sum(axis=axes, keepdims=True))
+
+
+@operator("batch_normalization", batch=always)
+def batch_normalization(call: Call) -> Array:
+    x, mean, variance, offset, scale = align(*call.args)
+    epsilon = call.attr("epsilon")
+    return np.asarray(offset + scale * (x - mean) / np.sqrt(variance + epsilon))
+
+
+@operator("moments", batch=beside_axes)
+def moments(call: Call) -> tuple[Array, Array]:
+    x, axes = call.args[0], tuple(call.attr("axes"))
+    mean = np.asarray(x.mean(axis=axes, keepdims=True))
+    return mean, np.asarray(np.square(x - mean).mean(axis=axes, keepdims=True))
+
+
+@operator("l1_normalization", "l2_normalization", batch=beside_axes)
+def lp_normalization(call: Call) -> Array:
+    x, axes = call.args[0], tuple(call.attr("axes"))
+    if call.node.op == "l1_normalization":
+        norm = np.abs(x).sum(axis=axes, keepdims=True)
+    else:
+        norm = np.sqrt((x * x).sum(axis=axes, keepdims=True))
+    return np.asarray(x / np.maximum(norm + call.attr("bias", 0.0), call.attr("epsilon", 0.0)))

@@ -1,0 +1,261 @@
+"""Layers that move codes: nothing is computed, and there is nothing to choose."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from nnef_hw.hardware.devices import Device
+from nnef_hw.hardware.geometry.window import Window
+from nnef_hw.ir import Reordering
+from nnef_hw.ir.operators import FactorAttributes, PadAttributes, SliceAttributes
+from nnef_hw.parts import Part
+from nnef_hw.parts.images.depthtospace import DepthToSpace
+from nnef_hw.parts.images.pad import Pad
+from nnef_hw.parts.images.transpose import Transpose
+from nnef_hw.parts.images.upsample import Upsample
+from nnef_hw.parts.streams.concat import Concat, Split
+from nnef_hw.streaming.layers.layer import Call, Folding, PlainLayer, lowers
+
+__all__ = [
+    "ConcatLayer",
+    "DepthToSpaceLayer",
+    "PadLayer",
+    "SliceLayer",
+    "TransposeLayer",
+    "UpsampleLayer",
+]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ConcatLayer(PlainLayer):
+    """Images side by side; each gives ``runs`` codes in turn (design: row, column, channel)."""
+
+    label = "concat"
+
+    pixels: int
+    channels: int
+    runs: tuple[int, ...]
+
+    def cycles(self, folding: Folding, device: Device) -> int:
+        del folding, device
+        return self.pixels * self.channels
+
+    def part(self, device: Device) -> Part:
+        del device
+        return Concat(runs=self.runs, **self.codes_format)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SliceLayer(PlainLayer):
+    """Part of an image: of every ``sum(runs)`` codes those of the second run, ``turns`` times."""
+
+    label = "slice"
+
+    runs: tuple[int, int, int]
+    turns: int
+
+    def cycles(self, folding: Folding, device: Device) -> int:
+        del folding, device
+        return self.turns * sum(self.runs)
+
+    def part(self, device: Device) -> Part:
+        del device
+        kept = tuple(n == 1 for n, run in enumerate(self.runs) if run)
+        runs = tuple(run for run in self.runs if run)
+        return Split(runs=runs, turns=self.turns, kept=kept, **self.codes_format)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PadLayer(PlainLayer):
+    """A border of one code around an image; ``window`` has the image and its padding."""
+
+    label = "pad"
+
+    window: Window
+    pad_code: int
+
+    @property
+    def image(self) -> Window:
+        return self.window
+
+    def cycles(self, folding: Folding, device: Device) -> int:
+        del folding, device
+        return self.window.words
+
+    def part(self, device: Device) -> Part:
+        del device
+        window = self.window
+        return Pad(
+            height=window.height, width=window.width, channels=window.channel_blocks,
+            padding=window.padding, pad_code=self.pad_code, **self.codes_format,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class UpsampleLayer(PlainLayer):
+    """Rows and columns of the image of ``window``, several times each."""
+
+    label = "upsample"
+
+    window: Window
+    factors: tuple[int, int]
+
+    @property
+    def image(self) -> Window:
+        return self.window
+
+    def cycles(self, folding: Folding, device: Device) -> int:
+        del folding, device
+        return self.window.beats * math.prod(self.factors)
+
+    def part(self, device: Device) -> Part:
+        window = self.window
+        return Upsample(
+            height=window.height, width=window.width, channels=window.channel_blocks,
+            factors=self.factors, depth=_two_rows(window), ram=device.ram, **self.codes_format,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DepthToSpaceLayer(PlainLayer):
+    """Channels (y, x, c) of the image of ``window``, spread over rows and columns."""
+
+    label = "depth_to_space"
+
+    window: Window
+    factors: tuple[int, int]
+
+    @property
+    def image(self) -> Window:
+        return self.window
+
+    def cycles(self, folding: Folding, device: Device) -> int:
+        del folding, device
+        return self.window.beats
+
+    def part(self, device: Device) -> Part:
+        window = self.window
+        depth = 1 << (_two_rows(window) - 1).bit_length()
+        return DepthToSpace(
+            height=window.height, width=window.width, factors=self.factors, depth=depth,
+            channels=window.channel_blocks // math.prod(self.factors), ram=device.ram,
+            **self.codes_format,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TransposeLayer(PlainLayer):
+    """A stream in another order: the axes of ``reordering``, outermost first.
+
+    They need not be those of a tensor: a flat one is divided into what it becomes. Axes that are
+    ``backwards`` begin with their end.
+    """
+
+    label = "transpose"
+
+    reordering: Reordering
+    backwards: tuple[int, ...] = ()
+
+    @property
+    def image(self) -> Window:
+        return Window(1, 1, self.reordering.volume)
+
+    def cycles(self, folding: Folding, device: Device) -> int:
+        del folding, device
+        return self.reordering.volume
+
+    def part(self, device: Device) -> Part:
+        turns, inner = (1, self.reordering) if self.backwards else self.reordering.turns
+        return Transpose(
+            extents=inner.extents, order=inner.order, backwards=self.backwards, turns=turns,
+            ram=device.ram, **self.codes_format,
+        )  # fmt: skip
+
+
+def _two_rows(window: Window) -> int:
+    """Codes of two rows: the second lets codes in while the first one is read."""
+    return 2 * window.width * window.channel_blocks
+
+
+@lowers("concat")
+def _lower_concat(call: Call) -> ConcatLayer:
+    images = [call.image(name) for name in call.node.inputs]
+    # What an image gives in a turn: the channels of a pixel, a row, or all of it.
+    inner = {1: slice(2, 3), 3: slice(1, 3), 2: slice(0, 3)}[call.attrs["axis"]]
+    height, width, channels = call.image(call.node.outputs[0])
+    runs = tuple(int(np.prod(image[inner])) for image in images)
+    return ConcatLayer(**call.common, pixels=height * width, channels=channels, runs=runs)
+
+
+@lowers("slice")
+def _lower_slice(call: Call) -> SliceLayer:
+    """Lower a part along one axis, whose inner axes it takes as they are."""
+    image = call.image(call.node.inputs[0])
+    part = call.node.attributes(SliceAttributes)
+    place = {1: 2, 2: 0, 3: 1}[part.axis]
+    inner = math.prod(image[place + 1 :])
+    begin, end = part.begin, part.end
+    runs = (begin * inner, (end - begin) * inner, (image[place] - end) * inner)
+    return SliceLayer(**call.common, runs=runs, turns=math.prod(image[:place]))
+
+
+@lowers("join_steps", "split_steps")
+def _lower_joined(call: Call) -> SliceLayer:
+    """Lower steps that follow each other: all of them are one frame now."""
+    volume = call.graph.tensor(call.node.name).volume
+    return SliceLayer(**call.common, runs=(0, volume, 0), turns=1)
+
+
+@lowers("last_step")
+def _lower_last(call: Call) -> SliceLayer:
+    volume = call.graph.tensor(call.node.name).volume
+    return SliceLayer(**call.common, runs=((call.attrs["steps"] - 1) * volume, volume, 0), turns=1)
+
+
+@lowers("begin_steps")
+def _lower_begin(call: Call) -> ConcatLayer:
+    """Lower the first value of a state, and those of later steps."""
+    height, width, channels = call.image(call.node.name)
+    volume = height * width * channels
+    runs = (volume, (call.attrs["steps"] - 1) * volume)
+    return ConcatLayer(**call.common, pixels=height * width, channels=channels, runs=runs)
+
+
+@lowers("reverse_steps")
+def _lower_reversed(call: Call) -> TransposeLayer:
+    steps, volume = call.attrs["steps"], call.graph.tensor(call.node.name).volume
+    reordering = Reordering((1, steps, volume // steps), (0, 1, 2))
+    return TransposeLayer(**call.common, reordering=reordering, backwards=(1,))
+
+
+@lowers("pad")
+def _lower_pad(call: Call) -> PadLayer:
+    pad = call.node.attributes(PadAttributes)
+    window = Window(*call.image(call.node.inputs[0]), padding=pad.padding)
+    pad_code = int(call.source.quantize(pad.value))
+    return PadLayer(**call.common, window=window, pad_code=pad_code)
+
+
+@lowers("reshape", "transpose")
+def _lower_transpose(call: Call) -> TransposeLayer:
+    """Lower a node that changes the order of the stream."""
+    reordering = call.order.reordering(call.node.name)
+    assert reordering is not None, call.node.name
+    return TransposeLayer(**call.common, reordering=reordering)
+
+
+@lowers("nearest_upsample")
+def _lower_upsample(call: Call) -> UpsampleLayer:
+    window = Window(*call.image(call.node.inputs[0]))
+    factors = call.node.attributes(FactorAttributes).factor
+    return UpsampleLayer(**call.common, window=window, factors=factors)
+
+
+@lowers("depth_to_space")
+def _lower_depth_to_space(call: Call) -> DepthToSpaceLayer:
+    window = Window(*call.image(call.node.inputs[0]))
+    factors = call.node.attributes(FactorAttributes).factor
+    return DepthToSpaceLayer(**call.common, window=window, factors=factors)

@@ -1,0 +1,42 @@
+"""Parts that many foldings of a layer have in common are made once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from operator import attrgetter
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
+
+from nnef_hw.streaming.layers.layer import Folding, Layer
+
+__all__ = ["depends_on"]
+
+R = TypeVar("R")
+
+_kept: WeakKeyDictionary[Layer[Any], dict[Any, Any]] = WeakKeyDictionary()
+
+
+def depends_on(*choices: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
+    """Keep what a folding's method makes of a layer: of the folding, it reads these choices only.
+
+    The method takes a layer, what else follows from layer and choices, and last a device, of which
+    only the family matters to it.
+    """
+    chosen = attrgetter(*choices)
+
+    def decorate(method: Callable[..., R]) -> Callable[..., R]:
+        @wraps(method)
+        def keeping(folding: Folding, layer: Layer[Any], *rest: Any) -> R:
+            kept = _kept.get(layer)
+            if kept is None:
+                kept = _kept.setdefault(layer, {})
+            key = (method, rest[-1].family, chosen(folding))
+            if key not in kept:
+                kept[key] = method(folding, layer, *rest)
+            found: R = kept[key]
+            return found
+
+        return keeping
+
+    return decorate

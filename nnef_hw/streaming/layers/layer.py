@@ -1,0 +1,314 @@
+"""What every stream layer answers: how it may be folded, of which parts it then is, its cycles."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, ClassVar, Generic, TypeVar
+
+from nnef_hw.arithmetic.numerics import QType
+from nnef_hw.hardware.devices import Device
+from nnef_hw.hardware.geometry.window import Window
+from nnef_hw.ir import Graph, Node, StreamOrder, image_shape
+from nnef_hw.ir.operators import PerOperator
+from nnef_hw.parts import Part
+from nnef_hw.parts.streams.constant import Constant
+from nnef_hw.streaming.layers.kept_rows import KeptRows
+
+__all__ = [
+    "Call",
+    "Contents",
+    "Folding",
+    "Layer",
+    "PlainLayer",
+    "lowers",
+    "size_steps",
+]
+
+Contents = Mapping[str, Mapping[str, Any]]
+"""What the parts of a layer are filled with: keyword arguments by label."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Folding:
+    """What the solver chooses of a layer; this one is for layers that leave nothing to choose."""
+
+    classes: ClassVar[dict[str, type[Folding]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        """Make it known by name, as plans name it."""
+        super().__init_subclass__()
+        Folding.classes[cls.__name__] = cls
+
+    @property
+    def shape(self) -> dict[str, int]:
+        """Rows, lanes, taps and lines, as reports show them."""
+        return {"rows": 0, "lanes": 1, "taps": 1, "lines": 0}
+
+    @property
+    def products_per_multiplier(self) -> int:
+        """Multiply-accumulates per cycle of a multiplier."""
+        return 1
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {"folding": type(self).__name__, **asdict(self)}
+
+    @staticmethod
+    def from_json(value: Mapping[str, Any]) -> Folding:
+        """Inverse of :meth:`to_json`.
+
+        Raises
+        ------
+        ValueError
+            If there is no such folding, or it lacks a choice.
+        """
+        chosen = {key: item for key, item in value.items() if key != "folding"}
+        kind = {**Folding.classes, "Folding": Folding}.get(value["folding"])
+        if kind is None or {item.name for item in fields(kind)} != chosen.keys():
+            raise ValueError(f"{value!r} is not a folding")
+        folding: Folding = kind(**chosen)
+        return folding
+
+
+F = TypeVar("F", bound=Folding)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Layer(ABC, Generic[F]):
+    """A node as hardware, before any folding.
+
+    Parameters
+    ----------
+    name, node
+        Name and node of the model.
+    sources
+        Streams that it reads: of an input, or of another layer, which gives its name to what it
+        computes.
+    source, target
+        Formats of codes in and out.
+    repeats
+        How often it computes in a frame of the network; its own frame is a step then.
+    operand_lanes, result_lanes
+        Codes per beat of every operand, and of the result.
+
+    Attributes
+    ----------
+    label
+        The sort of hardware, unless that depends on the folding.
+    closes_loop
+        Whether it reads what a layer behind it gives, a frame later.
+    leads
+        Whether it gives codes of a frame before it takes any.
+    keeps_lanes
+        Whether beats of its result have as many codes as those of its operands.
+    """
+
+    label: ClassVar[str]
+    closes_loop: ClassVar[bool] = False
+    leads: ClassVar[bool] = False
+    keeps_lanes: ClassVar[bool] = False
+
+    name: str
+    node: Node
+    sources: tuple[str, ...]
+    source: QType
+    target: QType
+    repeats: int = 1
+    operand_lanes: int = 1
+    result_lanes: int = 1
+
+    @property
+    def tensor(self) -> str:
+        """Name of what it computes."""
+        return self.node.outputs[0]
+
+    @property
+    def takes_lanes(self) -> bool:
+        """Whether there is such hardware for beats of so many codes; most has one code in each."""
+        return self.operand_lanes == self.result_lanes == 1
+
+    def kind(self, folding: F) -> str:
+        """Name the sort of hardware, for reports."""
+        del folding
+        return self.label
+
+    @abstractmethod
+    def foldings(self, device: Device) -> Sequence[F]:
+        """List every way to fold it onto a device: the candidates the solver chooses from."""
+
+    @abstractmethod
+    def parts(self, folding: F, device: Device) -> tuple[Part, ...]:
+        """Return what it is made of, in stream order; the first part takes the operands."""
+
+    @abstractmethod
+    def cycles(self, folding: F, device: Device) -> int:
+        """Cycles per frame when it is never starved or blocked."""
+
+    def contents(self, folding: F) -> Contents:
+        """Return what its parts are filled with."""
+        del folding
+        return {}
+
+    def least_queue(self, device: Device) -> int:
+        """Return the least items of the FIFO in front of every operand; 0 if it needs none."""
+        del device
+        return 0
+
+    def constant(self, device: Device) -> Constant | None:
+        """Return the part that stands for a last operand which is constant."""
+        del device
+        return None
+
+    def without_overlap(self, folding: F) -> F | None:
+        """Return the folding that computes a frame at a time, if this one computes several."""
+        del folding
+        return None
+
+    def pause(self, folding: F) -> int:
+        """Most cycles on end in which it takes nothing, but for its line buffer's padding."""
+        del folding
+        return 0
+
+    def operand_format(self, operand: int) -> QType:
+        """Format of the codes of an operand."""
+        del operand
+        return self.source
+
+    @property
+    def image(self) -> Window | None:
+        """The image that it takes, and windows over it; None if it goes code by code."""
+        return None
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates per frame, padding taps included."""
+        return 0
+
+    @property
+    def weights_of_model(self) -> int:
+        """Weights that the model has here, without those that are 0 for other groups."""
+        return 0
+
+    def narrowed(self, bits: int) -> Layer[F]:
+        """Return the layer as if its weights had at most so many bits."""
+        del bits
+        return self
+
+    @property
+    def biases(self) -> int:
+        """Biases that the model has here."""
+        return 0
+
+    @property
+    def weight_bits(self) -> int:
+        """Bits of a weight."""
+        return 0
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PlainLayer(Layer[Folding]):
+    """A layer that is one part and leaves nothing to choose."""
+
+    @abstractmethod
+    def part(self, device: Device) -> Part:
+        """Return the part."""
+
+    def foldings(self, device: Device) -> Sequence[Folding]:
+        del device
+        return [Folding()]
+
+    def parts(self, folding: Folding, device: Device) -> tuple[Part, ...]:
+        del folding
+        return (self.part(device),)
+
+    @property
+    def codes_format(self) -> dict[str, Any]:
+        """Format of the codes that come."""
+        return {"bits": self.source.bits, "signed": self.source.signed}
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A node of a fixed graph and what is known around it."""
+
+    graph: Graph
+    node: Node
+    streams: Mapping[str, str]
+    order: StreamOrder
+    kept: Mapping[str, KeptRows] = field(default_factory=dict)
+
+    @property
+    def attrs(self) -> Mapping[str, Any]:
+        """Attributes of the node."""
+        return self.node.attrs
+
+    @property
+    def source(self) -> QType:
+        """Format of the first operand."""
+        return self.format(self.node.inputs[0])
+
+    @property
+    def target(self) -> QType:
+        """Format of the result."""
+        return self.format(self.node.outputs[0])
+
+    def format(self, name: str) -> QType:
+        """Return the format of a tensor."""
+        qtype = self.graph.tensor(name).qtype
+        assert qtype is not None
+        return qtype
+
+    def image(self, name: str) -> tuple[int, int, int]:
+        """Return (height, width, channels) of a tensor."""
+        shape = image_shape(self.graph.tensor(name).shape)
+        assert shape is not None
+        return shape
+
+    def window(self, **geometry: Any) -> Window:
+        """Return windows over the first operand, of which rows may be kept of frames before."""
+        name = self.node.inputs[0]
+        height, width, channels = self.image(name)
+        if name in self.kept:
+            rows = self.kept[name]
+            height = rows.new
+            geometry = {**geometry, "history": rows.past, "lag": rows.lag}
+        return Window(height, width, channels, **geometry)
+
+    @property
+    def extents(self) -> dict[str, Any]:
+        """Pixels and channels of the first operand that is computed."""
+        height, width, channels = self.image(
+            next(name for name in self.node.inputs if name in self.streams)
+        )
+        return {"pixels": height * width, "channels": channels}
+
+    @property
+    def names(self) -> dict[str, Any]:
+        """Fields that all layers have."""
+        return {
+            "name": self.node.name,
+            "node": self.node,
+            "sources": tuple(
+                self.streams[name] for name in self.node.inputs if name in self.streams
+            ),
+        }
+
+    @property
+    def common(self) -> dict[str, Any]:
+        """The same, with the formats of the first operand and of the result."""
+        return {**self.names, "source": self.source, "target": self.target}
+
+
+lowers = PerOperator[Callable[[Call], Layer[Any]]]("layer")
+"""How nodes of an operator become layers."""
+
+
+def size_steps(extent: int, unit: int = 1) -> list[int]:
+    """Sizes s for which no smaller one needs as few repetitions ``ceil(extent / s)``.
+
+    They and the extent are multiples of a unit.
+    """
+    extent //= unit
+    return sorted({unit * -(-extent // repetitions) for repetitions in range(1, extent + 1)})

@@ -1,0 +1,250 @@
+"""Maxima and averages over windows, channel by channel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nnef_hw.arithmetic.numerics import Requant, signed_bits
+from nnef_hw.arithmetic.tflite.numerics import TfliteAverage, TfliteRequant
+from nnef_hw.hardware.devices import Device
+from nnef_hw.hardware.geometry.window import Window
+from nnef_hw.ir.operators import PoolAttributes
+from nnef_hw.parts import Part
+from nnef_hw.parts.images.pool import MaxPool, SumPool
+from nnef_hw.parts.images.runningpool import RunningMax, RunningPool, RunningSum
+from nnef_hw.parts.streams.lanes import side_by_side
+from nnef_hw.parts.streams.stream import SumQueue
+from nnef_hw.parts.windows.linebuffer import LineBuffer
+from nnef_hw.streaming.layers.kept_rows import pad_code_of
+from nnef_hw.streaming.layers.layer import Call, Contents, Layer, lowers
+from nnef_hw.streaming.layers.requantize import (
+    RequantizerFolding,
+    digit_choices,
+    interval_of,
+    make_requantizer,
+    requant_contents,
+)
+from nnef_hw.streaming.layers.windows import buffered_cycles, least_depth, useful_depths
+
+__all__ = ["PoolFolding", "PoolLayer", "RunningPoolFolding", "RunningPoolLayer"]
+
+RUNNING_CHANNELS = 3
+"""Fewest channels of pixels that follow each other in a window of a running pool."""
+
+F = TypeVar("F", bound=RequantizerFolding)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolFolding(RequantizerFolding):
+    """A reduction behind a line buffer of ``depth`` words."""
+
+    depth: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunningPoolFolding(RequantizerFolding):
+    """A reduction of pixels as they come; its results may be in a RAM of a single port."""
+
+    single_port: bool
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Pool(Layer[F]):
+    """What pools have in common.
+
+    ``positions`` [row, column] tells which mult of ``requant`` a result takes, if it has several.
+    Without ``requant`` it is a maximum.
+    """
+
+    window: Window
+    pad_code: int
+    requant: Requant | TfliteRequant | None
+    bias: int = 0
+    acc_bits: int = 0
+    positions: NDArray[np.int64] | None = None
+
+    keeps_lanes = True
+
+    @property
+    def image(self) -> Window:
+        return self.window
+
+    @property
+    def takes_lanes(self) -> bool:
+        lanes, window = self.operand_lanes, self.window
+        if lanes == 1 or lanes != self.result_lanes:
+            return lanes == self.result_lanes
+        return window.channel_blocks % lanes == 0 and not window.goes_on
+
+    @property
+    def _lane_window(self) -> Window:
+        """The window that a lane sees: every so many-th channel."""
+        channels = self.window.channel_blocks // self.operand_lanes
+        return self.window.folded(channels, channels)
+
+    def _behind(self, folding: RequantizerFolding, device: Device) -> tuple[Part, ...]:
+        """Return the parts that sums pass."""
+        assert self.requant is not None
+        by_position = self.positions is not None
+        requantizer = make_requantizer(
+            self.requant, folding, channels=self.window.channel_blocks if by_position else 1,
+            acc_bits=self.acc_bits, target=self.target, by_position=by_position,
+            lanes=self.result_lanes,
+        )  # fmt: skip
+        sums = SumQueue(bits=self.result_lanes * self.acc_bits + 1)
+        return (sums, requantizer) if device.long_wires else (requantizer,)
+
+    def contents(self, folding: F) -> Contents:
+        del folding
+        if self.requant is None:
+            return {}
+        contents = dict(requant_contents(self.requant, [self.bias]))
+        if self.positions is not None:
+            contents["positions"] = self.positions.tolist()
+        return {"requantize": contents}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PoolLayer(_Pool[PoolFolding]):
+    """A pool of windows that a line buffer gives."""
+
+    label = "pool"
+
+    def kind(self, folding: PoolFolding) -> str:
+        del folding
+        return "avg_pool" if self.requant else "max_pool"
+
+    def _buffer(self, folding: PoolFolding, device: Device) -> LineBuffer:
+        return LineBuffer(
+            window=self._lane_window, bits=self.source.bits, signed=self.source.signed,
+            lanes=self.operand_lanes, pad_code=self.pad_code, depth=folding.depth, ram=device.ram,
+            decides_early=device.long_wires,
+        )  # fmt: skip
+
+    def _reading(self, folding: PoolFolding) -> int:
+        window = self._lane_window
+        pass_cycles = max(window.pass_words, interval_of(self.requant, folding))
+        return window.out_pixels * window.passes * pass_cycles
+
+    def foldings(self, device: Device) -> Sequence[PoolFolding]:
+        foldings: list[PoolFolding] = []
+        for digits in digit_choices(self.requant, device):
+            folding = PoolFolding(**digits, depth=least_depth(self.window))
+            buffer = self._buffer(folding, device)
+            depths = useful_depths(
+                partial(_with_depth, buffer),
+                buffer.window, self._reading(folding), buffer.window.channel_blocks,
+            )  # fmt: skip
+            foldings += [replace(folding, depth=depth) for depth in depths]
+        return foldings
+
+    def parts(self, folding: PoolFolding, device: Device) -> tuple[Part, ...]:
+        buffer = self._buffer(folding, device)
+        codes: dict[str, Any] = {"bits": self.source.bits, "signed": self.source.signed}
+        if self.requant is None:
+            return (buffer, MaxPool(lanes=self.operand_lanes, **codes))
+        pool = side_by_side(SumPool(acc_bits=self.acc_bits, **codes), self.operand_lanes)
+        return (buffer, pool, *self._behind(folding, device))
+
+    def cycles(self, folding: PoolFolding, device: Device) -> int:
+        buffer = self._buffer(folding, device)
+        channels = buffer.window.channel_blocks
+        return buffered_cycles(buffer, self._reading(folding), channels)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RunningPoolLayer(_Pool[RunningPoolFolding]):
+    """A pool of windows that do not overlap, as their pixels come."""
+
+    label = "running_pool"
+
+    def kind(self, folding: RunningPoolFolding) -> str:
+        del folding
+        return "running_sum" if self.requant else "running_max"
+
+    @property
+    def takes_lanes(self) -> bool:
+        window = self._lane_window
+        return super().takes_lanes and (
+            self.operand_lanes == 1
+            or window.channel_blocks >= RUNNING_CHANNELS
+            or window.kernel[1] == 1
+        )
+
+    def _pool(self, folding: RunningPoolFolding, device: Device) -> RunningPool:
+        parameters: dict[str, Any] = {
+            "window": self._lane_window, "bits": self.source.bits, "signed": self.source.signed,
+            "ram": device.ram, "single_port": folding.single_port,
+        }  # fmt: skip
+        if self.requant is None:
+            return RunningMax(**parameters)
+        return RunningSum(acc_bits=self.acc_bits, **parameters)
+
+    def foldings(self, device: Device) -> Sequence[RunningPoolFolding]:
+        plain = RunningPoolFolding(digit_bits=0, digit_stages=0, single_port=False)
+        shares = [False]
+        if device.spram and self._pool(plain, device).fits_single_port:
+            shares.append(True)
+        return [
+            replace(plain, **digits, single_port=single_port)
+            for digits, single_port in product(digit_choices(self.requant, device), shares)
+        ]
+
+    def parts(self, folding: RunningPoolFolding, device: Device) -> tuple[Part, ...]:
+        pool = self._pool(folding, device)
+        pools = side_by_side(pool, self.operand_lanes)
+        return (pools, *(self._behind(folding, device) if self.requant else ()))
+
+    def cycles(self, folding: RunningPoolFolding, device: Device) -> int:
+        window, spacing = self._lane_window, self._pool(folding, device).spacing
+        slower = max(0, interval_of(self.requant, folding) - spacing)
+        return window.beats * spacing + slower * window.channel_blocks * window.out_pixels
+
+    def pause(self, folding: RunningPoolFolding) -> int:
+        """Cycles in which the results of a row of windows leave."""
+        window = self._lane_window
+        results = window.out_width * window.channel_blocks
+        return results * max(0, interval_of(self.requant, folding) - 1)
+
+
+def _with_depth(buffer: LineBuffer, depth: int) -> LineBuffer:
+    return replace(buffer, depth=depth)
+
+
+@lowers("avg_pool", "box", "max_pool")
+def _lower_pool(call: Call) -> PoolLayer | RunningPoolLayer:
+    channels = call.image(call.node.inputs[0])[2]
+    pool, source = call.node.attributes(PoolAttributes), call.source
+    window = call.window(
+        kernel=pool.size, stride=pool.stride, dilation=pool.dilation, padding=pool.padding,
+        passes=channels, by_channel=True,
+    )  # fmt: skip
+    # Rows kept of frames before are of a code of their own where there is no other padding.
+    rows = call.kept.get(call.node.inputs[0])
+    pad_code = rows.code if rows else pad_code_of(call.node, source)
+    runs = window.tiles and (channels >= RUNNING_CHANNELS or window.kernel[1] == 1)
+    layer = RunningPoolLayer if runs else PoolLayer
+    if call.node.op == "max_pool":
+        return layer(**call.common, window=window, pad_code=pad_code, requant=None)
+    lowest, highest = source.lo * window.taps, source.hi * window.taps
+    requant = call.attrs["requant"]
+    bias = -source.zero_point * window.taps
+    counts: list[int] = []
+    positions = None
+    if pool.border == "ignore":
+        counts = np.unique(window.inside).tolist()
+        positions = np.searchsorted(counts, window.inside)
+    if isinstance(requant, TfliteAverage):
+        requant, bias = requant.as_requant(counts), 0
+    limits = (min(lowest, lowest + bias), max(highest, highest + bias))
+    return layer(
+        **call.common, window=window, pad_code=pad_code, requant=requant, bias=bias,
+        acc_bits=signed_bits(*limits), positions=positions,
+    )  # fmt: skip

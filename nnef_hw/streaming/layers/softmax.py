@@ -1,0 +1,84 @@
+"""Softmax over channels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nnef_hw.arithmetic.tflite.numerics import TFLITE_SOFTMAX_QTYPE
+from nnef_hw.hardware.devices import Device
+from nnef_hw.parts import Part
+from nnef_hw.parts.functions.pipelined_softmax import PipelinedSoftmax
+from nnef_hw.parts.functions.softmax import Softmax
+from nnef_hw.parts.functions.tflite_softmax import TfliteSoftmax
+from nnef_hw.streaming.layers.layer import Call, Contents, Folding, Layer, lowers
+
+__all__ = ["SoftmaxFolding", "SoftmaxLayer"]
+
+DIVISION_STAGES = (1, 2, 3, 5, 9)
+"""Numbers of stages, without those that are not faster than a smaller one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SoftmaxFolding(Folding):
+    """Stages of the division if several pixels are computed at once; 0 for one at a time."""
+
+    stages: int
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SoftmaxLayer(Layer[SoftmaxFolding]):
+    """Softmax over channels; ``table`` has the exponentials."""
+
+    label = "softmax"
+
+    pixels: int
+    channels: int
+    table: NDArray[np.int64]
+
+    @property
+    def _is_tflite(self) -> bool:
+        return self.target == TFLITE_SOFTMAX_QTYPE
+
+    def kind(self, folding: SoftmaxFolding) -> str:
+        if self._is_tflite:
+            return "tflite_softmax"
+        return "pipelined_softmax" if folding.stages else "softmax"
+
+    def foldings(self, device: Device) -> Sequence[SoftmaxFolding]:
+        del device
+        stages = (0,) if self._is_tflite else (0, *DIVISION_STAGES)
+        return [SoftmaxFolding(stages=count) for count in stages]
+
+    def _part(
+        self, folding: SoftmaxFolding, device: Device
+    ) -> PipelinedSoftmax | Softmax | TfliteSoftmax:
+        parameters: dict[str, Any] = {
+            "channels": self.channels, "bits": self.source.bits, "signed": self.source.signed,
+            "ram": device.ram,
+        }  # fmt: skip
+        if folding.stages:
+            return PipelinedSoftmax(stages=folding.stages, **parameters)
+        return TfliteSoftmax(**parameters) if self._is_tflite else Softmax(**parameters)
+
+    def parts(self, folding: SoftmaxFolding, device: Device) -> tuple[Part, ...]:
+        return (self._part(folding, device),)
+
+    def cycles(self, folding: SoftmaxFolding, device: Device) -> int:
+        return self.pixels * self._part(folding, device).pixel_cycles
+
+    def contents(self, folding: SoftmaxFolding) -> Contents:
+        del folding
+        return {"softmax": {"table": self.table.tolist()}}
+
+    def without_overlap(self, folding: SoftmaxFolding) -> SoftmaxFolding | None:
+        return SoftmaxFolding(stages=0) if folding.stages else None
+
+
+@lowers("softmax")
+def _lower_softmax(call: Call) -> SoftmaxLayer:
+    return SoftmaxLayer(**call.common, **call.extents, table=call.attrs["table"])

@@ -1,0 +1,105 @@
+"""Streams of several codes per beat: how many a rate takes, and which networks can."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import prod
+from typing import NamedTuple
+
+from nnef_hw.hardware.devices import Target
+from nnef_hw.host.protocol import MAX_BEAT
+from nnef_hw.streaming.foldings.block import Block
+from nnef_hw.streaming.foldings.plan import LayerGraph
+from nnef_hw.streaming.search.options import network_options
+
+__all__ = ["takes_lanes", "wider", "why_not_whole"]
+
+
+class Wide(NamedTuple):
+    """A network with wider streams, and the options of its layers."""
+
+    network: LayerGraph
+    options: list[list[Block]]
+
+
+def wider(network: LayerGraph, target: Target, interval: int) -> Iterator[Wide]:
+    """Yield a network with wider streams: wide enough for the interval, and then of whole pixels.
+
+    Streams that are never idle may make layers wait: between the two, none is as busy as that.
+    Those that its layers, or the host link, do not take are left out.
+    """
+    pixels = _whole_pixels(network)
+    tried: list[Mapping[str, int]] = []
+    for lanes in (_enough(network, interval), _enough(network, interval - 1), pixels):
+        if max(lanes.values()) > 1 and lanes not in tried:
+            tried.append(lanes)
+            wide = network.widened(lanes)
+            options = network_options(wide, target.device) if takes_lanes(wide, target) else []
+            if options and all(options):
+                yield Wide(wide, options)
+
+
+def why_not_whole(network: LayerGraph, target: Target) -> str:
+    """Say why streams of whole pixels are no way to build a network; nothing if they are one."""
+    wide = network.widened(_whole_pixels(network))
+    if why := _why_narrow(wide, target):
+        return why
+    for layer, options in zip(wide.layers, network_options(wide, target.device), strict=True):
+        if not options:
+            return f"{layer.name} has no folding for them on {target.device.name}"
+    return ""
+
+
+def takes_lanes(wide: LayerGraph, target: Target) -> bool:
+    """Whether all layers of a network with wider streams, and the host link, take its beats.
+
+    A beat is one item to the host link, which says its bytes in one byte. Layers that compute
+    several times in a frame take codes one by one.
+    """
+    return not _why_narrow(wide, target)
+
+
+def _why_narrow(wide: LayerGraph, target: Target) -> str:
+    ports = (*wide.inputs, *wide.outputs)
+    for port in ports:
+        size = port.lanes * -(-port.bits // 8)
+        if target.link_lut and size > MAX_BEAT:
+            return f"the host link takes at most {MAX_BEAT} bytes per beat, not {size}"
+        if port.image[2] % port.lanes:
+            return f"{port.tensor} has {port.image[2]} channels, no multiple of {port.lanes}"
+    lanes = {port.tensor: port.lanes for port in wide.inputs}
+    lanes |= {layer.tensor: layer.result_lanes for layer in wide.layers}
+    for layer in wide.layers:
+        is_wide = max(layer.operand_lanes, layer.result_lanes) > 1
+        if len({lanes[name] for name in layer.sources}) > 1:
+            return f"{layer.name} reads streams of several widths"
+        if not layer.takes_lanes or (is_wide and layer.repeats > 1):
+            return f"{layer.name} takes codes one by one"
+    return ""
+
+
+def _whole_pixels(network: LayerGraph) -> dict[str, int]:
+    return {tensor: image[2] for tensor, image in network.images.items()}
+
+
+def _enough(network: LayerGraph, interval: int) -> dict[str, int]:
+    """Return the fewest codes per beat with which no stream has more beats than cycles.
+
+    Where a layer has as many in its result as in its operands, the most of them.
+    """
+    lanes = {}
+    for tensor, image in network.images.items():
+        channels = image[2]
+        divisors = [count for count in range(1, channels + 1) if channels % count == 0]
+        enough = (count for count in divisors if prod(image) <= count * interval)
+        lanes[tensor] = next(enough, channels)
+    is_settled = False
+    while not is_settled:
+        is_settled = True
+        for layer in network.layers:
+            if layer.keeps_lanes:
+                streams = (*layer.sources, layer.tensor)
+                most = max(lanes[name] for name in streams)
+                is_settled &= all(lanes[name] == most for name in streams)
+                lanes |= dict.fromkeys(streams, most)
+    return lanes

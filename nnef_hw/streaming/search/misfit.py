@@ -1,0 +1,392 @@
+"""Why a network does not fit a board, proven and in numbers; and what would help."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nnef_hw.boards import BOARDS
+from nnef_hw.errors import TargetError
+from nnef_hw.hardware.devices import Device, Resources, Target
+from nnef_hw.hardware.families import Family
+from nnef_hw.streaming.beats.fifos import give_fifos
+from nnef_hw.streaming.foldings.block import Block
+from nnef_hw.streaming.foldings.budget import (
+    Budget,
+    border_resources,
+    budget_of,
+    largest,
+    queue_resources,
+    total_resources,
+)
+from nnef_hw.streaming.foldings.plan import LayerGraph
+from nnef_hw.streaming.foldings.resources import LUT_SHARE
+from nnef_hw.streaming.search.knapsack import BRAM, DSP, Table, cheapest, choose, least
+from nnef_hw.streaming.search.lanes import why_not_whole, wider
+from nnef_hw.streaming.search.options import network_options, useful_options
+from nnef_hw.streaming.search.search import Search
+
+__all__ = ["Misfit", "check_room", "check_weights"]
+
+NAMES = ("LUTs", "DSP blocks", "block RAMs", "single-port RAMs")
+FEW_BOARDS = 4
+"""Most boards that are named, the smallest ones."""
+FEW = 3
+"""Most layers that are named."""
+BITS_PER_LUT = 16
+"""Bits of constants in one LUT4."""
+LARGE_WEIGHTS = 0.75
+"""Share of a device's block RAM below which weights fit."""
+
+
+@dataclass(frozen=True)
+class Misfit:
+    """A network for which no design was found.
+
+    Parameters
+    ----------
+    model
+        Name of the network.
+    network, target, layer_counters
+        What was to be built, and where.
+    options
+        The options of every layer on that device.
+    calibrated
+        Whether ranges are known; LUTs depend on them and are not reported before.
+    """
+
+    model: str
+    network: LayerGraph
+    target: Target
+    layer_counters: bool
+    options: Sequence[Sequence[Block]]
+    calibrated: bool = True
+
+    @property
+    def device(self) -> Device:
+        """The target's."""
+        return self.target.device
+
+    @cached_property
+    def budget(self) -> Budget:
+        """What the layers may use."""
+        return self._budget(self.target)
+
+    @cached_property
+    def limits(self) -> Table:
+        """The same as an array."""
+        return _limits(self.budget)
+
+    @cached_property
+    def tables(self) -> list[Table]:
+        """What the options of every layer use."""
+        return _tables(self.options)
+
+    @property
+    def feasible(self) -> bool:
+        """Whether the layers fit, but for the FIFOs between branches."""
+        return choose(self.tables, self.limits) is not None
+
+    @property
+    def short_of_block_rams(self) -> bool:
+        """Whether the layers need more block RAMs than there are, whatever else they use."""
+        return bool(self._needed.sum(axis=0)[BRAM] > self.limits[BRAM])
+
+    @cached_property
+    def _needed(self) -> NDArray[np.int64]:
+        """What every layer needs at least of every resource."""
+        return np.array([table.min(axis=0) for table in self.tables])
+
+    def smallest(self) -> list[Block]:
+        """Return the blocks with the fewest block RAMs, and of these with the fewest LUTs."""
+        limits = self.limits.copy()
+        fewest = least(self.tables, limits, BRAM)
+        assert fewest is not None, "the layers fit"
+        limits[BRAM] = fewest
+        chosen = cheapest(self.tables, limits)
+        assert chosen is not None
+        return [layer[n] for layer, n in zip(self.options, chosen, strict=True)]
+
+    def too_slow(self, target_fps: float, clock: float, found: int | None) -> TargetError:
+        """Say what rate would be possible, with wider streams as well.
+
+        Parameters
+        ----------
+        found
+            Cycles of the fastest design that was tried and fits; None if none fitted.
+        """
+        wanted = int(clock * 1e6 / target_fps)
+        tried = [
+            self.options,
+            *(wide.options for wide in wider(self.network, self.target, wanted)),
+        ]
+        intervals = [
+            Search(options, self.budget, self.device, steady_words=False).least()
+            for options in tried
+        ]
+        interval = min(least for least in intervals if least is not None)
+        remedy = f"ask for less; {clock * 1e6 / interval:.0f} is the most it could be"
+        if interval > wanted:
+            reason = f"no foldings that fit together take fewer than {interval:,} cycles"
+            reason += self._what_is_short_of(wanted, tried)
+        elif found is None:
+            reason = f"foldings of {interval:,} cycles fit together, but not with their FIFOs"
+        else:
+            reason = (
+                f"foldings of {interval:,} cycles fit together, but layers wait for each other: "
+                f"the fastest design found takes {found:,} cycles"
+            )
+            remedy = f"ask for at most {int(clock * 1e6 / found)}, or for a faster clock"
+        return TargetError(
+            f"model {self.model!r} does not reach {target_fps:g} inferences/s on "
+            f"{self.target.name} at {clock:g} MHz, {wanted:,} cycles each: {reason}",
+            remedy=remedy,
+        )
+
+    def _what_is_short_of(self, wanted: int, tried: Sequence[Sequence[Sequence[Block]]]) -> str:
+        """Say what so few cycles would take, with the widest streams by which every layer can."""
+        quick = [
+            [[block for block in layer if block.cycles <= wanted] for layer in options]
+            for options in tried
+        ]
+        enough = [options for options in quick if all(options)]
+        if not enough:
+            fewest = [[min(block.cycles for block in layer) for layer in way] for way in tried]
+            cycles = min(fewest, key=max)
+            slowest = cycles.index(max(cycles))
+            text = f"; {self.network.layers[slowest].name} alone takes {max(cycles):,}"
+            why = why_not_whole(self.network, self.target)
+            return f"{text}, as streams of whole pixels are no way: {why}" if why else text
+        misfit = replace(self, options=enough[-1])
+        if misfit.feasible:
+            return ""
+        return f"; for {wanted:,} {misfit._one_short() or misfit._together_short()}"
+
+    def error(self, design: Sequence[Block] = ()) -> TargetError:
+        """Say what is lacking.
+
+        Parameters
+        ----------
+        design
+            The smallest one with FIFOs, if the layers alone fit.
+        """
+        if self.feasible:
+            reason = self._too_many_fifos(design)
+        else:
+            reason = self._one_short() or self._together_short()
+        return TargetError(
+            f"model {self.model!r} does not fit {self.target.name} ({self.device.name}): {reason}",
+            remedy=self.remedy(design),
+        )
+
+    def _one_short(self) -> str:
+        """Name the resources of which the layers need too much, whatever they use of others."""
+        amounts, needed = self._needed, self._needed.sum(axis=0).tolist()
+        decided = range(len(NAMES)) if self.calibrated else (DSP, BRAM)
+        short = [n for n in decided if needed[n] > self.limits[n]]
+        if not short:
+            return ""
+        short.sort(key=lambda n: -self._share(needed[n], n))
+        text = ", and ".join(
+            f"at least {self._excess(needed[n], n)} ({self.largest(amounts[:, n])})" for n in short
+        )
+        enough = [self._of(needed[n], n) for n in decided if n not in short]
+        others = ", ".join(filter(None, enough))
+        return f"it takes {text}" + (f"; of the others, {others} would do" if others else "")
+
+    def _together_short(self) -> str:
+        """Say what of each resource is needed, given the others."""
+        alone = self._needed.sum(axis=0).tolist()
+        each = ", ".join(filter(None, (self._of(alone[n], n) for n in range(len(NAMES)))))
+        text = f"each resource by itself would do ({each}), but not all together: "
+        wanted = {n: least(self.tables, self.limits, n) for n in range(len(NAMES))}
+        found = {n: amount for n, amount in wanted.items() if amount is not None}
+        if not found:
+            return f"{text}no one resource makes up for the others"
+        ways = []
+        for n, amount in sorted(found.items(), key=lambda way: self._share(way[1], way[0])):
+            limits = self.limits.copy()
+            limits[n] = amount
+            chosen = choose(self.tables, limits)
+            assert chosen is not None, "so much is enough"
+            amounts = [table[row, n] for table, row in zip(self.tables, chosen, strict=True)]
+            ways.append(f"at least {self._excess(amount, n)} ({self.largest(np.array(amounts))})")
+        return f"{text}with no more of the others it takes {', or '.join(ways)}"
+
+    def _too_many_fifos(self, design: Sequence[Block]) -> str:
+        used = _amounts(total_resources(design)).tolist()
+        queues = _amounts(queue_resources(design, self.device))
+        text = " and ".join(
+            f"{self._excess(used[n], n)}, {queues[n]:,} of them for FIFOs between branches"
+            for n, limit in enumerate(self.limits)
+            if used[n] > limit
+        )
+        return f"its layers alone would fit, but the smallest design found takes {text}"
+
+    def _share(self, amount: int, resource: int) -> float:
+        return amount / max(1, int(self.limits[resource]))
+
+    def _of(self, amount: int, resource: int) -> str:
+        """Say how many of what is left; nothing of what the device has not."""
+        limit = max(0, int(self.limits[resource]))
+        return f"{amount:,} of {limit:,} {NAMES[resource]}" if limit else ""
+
+    def _excess(self, amount: int, resource: int) -> str:
+        limit = max(0, int(self.limits[resource]))
+        return (
+            f"{amount:,} {NAMES[resource]}, {amount - limit:,} more than the {limit:,} left beside "
+            "the host link"
+        )
+
+    def largest(self, amounts: NDArray[np.int64]) -> str:
+        """Name the layers that take most of a resource."""
+        order = np.argsort(-amounts, kind="stable")[:FEW]
+        layers = [f"{self.network.layers[n].name} {amounts[n]:,}" for n in order if amounts[n] > 0]
+        *first, last = layers
+        return f"most in {', '.join(first)} and {last}" if first else f"all in {last}"
+
+    def remedy(self, design: Sequence[Block] = ()) -> str:
+        """Name what the network would fit: boards, and widths of weights."""
+        boards = self._boards(design)
+        bits = self._weight_bits(queue_resources(design, self.device))
+        now, then = (-(-_weight_bits(self.network, most) // 8) for most in (None, bits))
+        narrower = f"--weight-bits {bits} ({then:,} bytes of weights instead of {now:,})"
+        if boards:
+            text = f"use a board that it fits: {', '.join(boards[:FEW_BOARDS])}"
+            if (more := len(boards) - FEW_BOARDS) > 0:
+                text += f" or {more} larger ones" if more > 1 else f" or {boards[-1]}"
+            return f"{text}; or {narrower}" if bits else text
+        text = "no board known here is big enough"
+        return f"{text}; use {narrower}" if bits else f"{text}; use fewer or smaller layers"
+
+    def _boards(self, design: Sequence[Block]) -> list[str]:
+        """Name the boards that the network fits, the smallest first.
+
+        FIFOs are those of a design for its family.
+        """
+        families: dict[Family, list[Target]] = {}
+        for board in BOARDS:
+            families.setdefault(board.device.family, []).append(board)
+        found = set()
+        for boards in families.values():
+            device = largest([board.device for board in boards])
+            if _weight_bits(self.network) > _room(device):
+                continue
+            options = network_options(self.network, device)
+            tables = _tables(options)
+            fifos = None
+            for board in boards:
+                limits = _limits(self._budget(board))
+                chosen = choose(tables, limits)
+                if chosen is None:
+                    continue
+                if fifos is None and design and device.family is self.device.family:
+                    fifos = queue_resources(design, device)
+                elif fifos is None:
+                    blocks = [layer[n] for layer, n in zip(options, chosen, strict=True)]
+                    fifos = self._fifos(blocks, board.device)
+                if choose(tables, limits - _amounts(fifos)) is not None:
+                    found.add(board.name)
+        fitting = [board for board in BOARDS if board.name in found]
+        return [board.name for board in sorted(fitting, key=lambda board: board.device.lut)]
+
+    def _weight_bits(self, fifos: Resources) -> int:
+        """Return the most bits of weights with which the network would fit; 0 if none would do."""
+        room = _room(self.device)
+        if _weight_bits(self.network, 1) > room:
+            return 0
+        limits = self.limits - _amounts(fifos)
+
+        def fits(bits: int) -> bool:
+            if _weight_bits(self.network, bits) > room:
+                return False
+            layers = [layer.narrowed(bits) for layer in self.network.layers]
+            options = [useful_options(layer, self.device) for layer in layers]
+            return choose(_tables(options), limits) is not None
+
+        widest = max(layer.weight_bits for layer in self.network.layers) - 1
+        if widest < 1 or not fits(1):
+            return 0
+        narrower = range(2, widest + 1)
+        return 1 + bisect_left(narrower, True, key=lambda bits: not fits(bits))
+
+    def _budget(self, target: Target) -> Budget:
+        link = border_resources(self.network, target, self.layer_counters)
+        return budget_of(target.device, link, LUT_SHARE)
+
+    def _fifos(self, blocks: Sequence[Block], device: Device) -> Resources:
+        """Return what the FIFOs of a design take."""
+        if all(len(block.sources) == 1 for block in blocks):
+            return Resources()
+        sized = give_fifos(blocks, (self.network.inputs, self.network.outputs), device).blocks
+        return queue_resources(sized, device)
+
+
+def check_room(model: str, network: LayerGraph, target: Target, *, layer_counters: bool) -> None:
+    """Refuse weights that a device could not hold, were there nothing else, before any folding.
+
+    Raises
+    ------
+    TargetError
+        If they are more than all its memories and LUTs have bits.
+    """
+    bits, room = _weight_bits(network), _room(target.device)
+    if bits <= room:
+        return
+    misfit = Misfit(model, network, target, layer_counters=layer_counters, options=())
+    layers = np.array([layer.weights_of_model * layer.weight_bits // 8 for layer in network.layers])
+    raise TargetError(
+        f"model {model!r} does not fit {target.name} ({target.device.name}): its weights take "
+        f"{bits // 8:,} bytes ({misfit.largest(layers)}), and all memories and LUTs of the device "
+        f"together hold {room // 8:,}",
+        remedy=misfit.remedy(),
+    )
+
+
+def check_weights(model: str, network: LayerGraph, target: Target) -> None:
+    """Refuse layers whose weights alone do not fit; what depends on ranges is not looked at.
+
+    Raises
+    ------
+    TargetError
+        If the layers need more block RAMs than the target has, in any folding.
+    """
+    device = target.device
+    if _weight_bits(network) < LARGE_WEIGHTS * 8 * device.ram_bytes:
+        return
+    options = network_options(network, device)
+    # Counters of layers need no block RAM.
+    misfit = Misfit(model, network, target, layer_counters=False, options=options, calibrated=False)
+    if misfit.short_of_block_rams:
+        raise misfit.error()
+
+
+def _weight_bits(network: LayerGraph, most: int | None = None) -> int:
+    """Return the bits of all weights, if none has more than so many."""
+    return sum(
+        layer.weights_of_model * (layer.narrowed(most) if most else layer).weight_bits
+        for layer in network.layers
+    )
+
+
+def _room(device: Device) -> int:
+    """Return the most bits of weights that a device could hold, if nothing else were in it."""
+    return device.bram * prod(device.ram.shapes[0]) + BITS_PER_LUT * device.lut
+
+
+def _amounts(used: Resources) -> Table:
+    return np.array([used.lut, used.dsp, used.bram, used.spram], np.int64)
+
+
+def _limits(budget: Budget) -> Table:
+    return np.array([budget.lut, budget.dsp, budget.bram, budget.spram], np.int64)
+
+
+def _tables(options: Sequence[Sequence[Block]]) -> list[Table]:
+    return [np.array([_amounts(block.resources) for block in layer]) for layer in options]

@@ -1,0 +1,49 @@
+"""The blocks that a layer could be, and those of them that are worth a try."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from nnef_hw.hardware.devices import Device
+from nnef_hw.streaming.foldings.block import Block
+from nnef_hw.streaming.foldings.plan import LayerGraph
+from nnef_hw.streaming.layers.layer import Layer
+from nnef_hw.streaming.search.knapsack import undominated
+
+__all__ = ["layer_options", "network_options", "useful_options"]
+
+
+def layer_options(layer: Layer[Any], device: Device) -> list[Block]:
+    """List the blocks that could run a layer: one for every folding."""
+    return [Block.of(layer, folding, device) for folding in layer.foldings(device)]
+
+
+def useful_options(layer: Layer[Any], device: Device) -> list[Block]:
+    """List those blocks that no other one beats in everything; none if it cannot be folded."""
+    options = layer_options(layer, device)
+    if not options:
+        return []
+    amounts = np.array([_amounts(block) for block in options], np.int64)
+    return [options[n] for n in undominated(amounts)]
+
+
+@lru_cache(maxsize=4)
+def network_options(network: LayerGraph, device: Device) -> list[list[Block]]:
+    """List those blocks for every layer; nobody changes the lists.
+
+    Those of the last devices are kept: a refusal looks at the largest device of every family, for
+    every board that is asked.
+    """
+    return [useful_options(layer, device) for layer in network.layers]
+
+
+def _amounts(block: Block) -> tuple[int, ...]:
+    """All figures in which another block can be better."""
+    used = block.resources
+    return (
+        block.cycles, block.missing_words,
+        used.lut, used.dsp, used.bram, used.spram, block.multipliers,
+    )  # fmt: skip

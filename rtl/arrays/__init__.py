@@ -1,0 +1,4 @@
+"""Components with multipliers: arrays, constant matrices, requantizers.
+
+Multipliers choose DSP blocks or LUTs here. ``parts.arrays`` has their facts.
+"""

@@ -1,0 +1,197 @@
+"""Memories in the shape of a device's block RAM, so that counts are exact by construction."""
+
+from amaranth import *
+from amaranth.lib import memory, wiring
+from amaranth.lib.wiring import In, Out
+
+from nnef_hw.hardware.geometry.blockram import SPRAM_SHAPE
+
+__all__ = ["SinglePortMemory", "TiledMemory"]
+
+
+class TiledMemory(wiring.Component):
+    """Memory with one synchronous read port and, if ``writable``, one write port.
+
+    Golden model: ``words[address]``, ``latency`` cycles later. Built from a grid of block RAM
+    primitives (:class:`nnef_hw.hardware.geometry.blockram.Tiling`). One read and one write per
+    cycle. A read in the cycle of a write to the same address gives an undefined word
+    (``no_rw_check`` tells synthesis so): users must not rely on it.
+
+    Parameters
+    ----------
+    tiling : Tiling
+        Shape of the memory and of its primitives.
+    words : list[int]
+        Initial contents, unsigned; missing ones are 0.
+    writable : bool
+        Has a write port.
+    registered : bool
+        What a primitive reads passes a register before one of them is chosen: on an ECP5 one of its
+        own.
+    style : str
+        ``"block"`` for block RAM, ``"distributed"`` for LUT RAM, ``"logic"`` for a look-up in LUTs
+        (read-only memories).
+
+    Members
+    -------
+    read_address : In(range(depth))
+    read_enable : In(1)
+        Without it what is read keeps its value.
+    register_enable : In(1)
+        Only if ``registered``: without it the register keeps its value. It is set where nothing is
+        connected.
+    read_data : Out(width)
+        The word, ``latency`` cycles after its address.
+    write_address, write_enable, write_data : In
+        Only if ``writable``.
+
+    Attributes
+    ----------
+    latency : int
+        Cycles from ``read_address`` to ``read_data``.
+    """
+
+    unproved = "no stream: a memory"
+
+    def __init__(self, tiling, *, words=(), writable=False, registered=False, style="block"):
+        if writable and style == "logic":
+            raise ValueError("TiledMemory in logic is read-only")
+        self.tiling = tiling
+        self.words = list(words)
+        self.writable = writable
+        self.latency = 2 if registered else 1
+        self.style = style
+        members = {
+            "read_address": In(range(tiling.depth)),
+            "read_enable": In(1),
+            "read_data": Out(tiling.width),
+        }
+        if registered:
+            members["register_enable"] = In(1, init=1)
+        if writable:
+            members["write_address"] = In(range(tiling.depth))
+            members["write_enable"] = In(1)
+            members["write_data"] = In(tiling.width)
+        super().__init__(members)
+
+    def elaborate(self, platform):
+        m = Module()
+        tiling = self.tiling
+        select_bits = (tiling.tile_depth - 1).bit_length()
+        read_row = Signal(range(tiling.rows))
+        with m.If(self.read_enable):
+            m.d.sync += read_row.eq(self.read_address >> select_bits)
+
+        rows = []
+        for row in range(tiling.rows):
+            first = row * tiling.tile_depth
+            depth = min(tiling.tile_depth, tiling.depth - first)
+            parts = []
+            for column in range(tiling.columns):
+                low = column * tiling.tile_width
+                width = min(tiling.tile_width, tiling.width - low)
+                words = [(word >> low) & ((1 << width) - 1)
+                         for word in self.words[first:first + depth]]
+                tile = memory.Memory(shape=unsigned(width), depth=depth, init=words,
+                                     attrs={"ram_style": self.style, "no_rw_check": 1})
+                m.submodules[f"tile_{row}_{column}"] = tile
+                port = tile.read_port()
+                m.d.comb += [
+                    port.addr.eq(self.read_address),
+                    port.en.eq(self.read_enable),
+                ]
+                found = port.data
+                if self.latency > 1:
+                    found = Signal.like(port.data, name=f"found_{row}_{column}", reset_less=True)
+                    with m.If(self.register_enable):
+                        m.d.sync += found.eq(port.data)
+                parts.append(found)
+                if self.writable:
+                    write = tile.write_port()
+                    m.d.comb += [
+                        write.addr.eq(self.write_address),
+                        write.data.eq(self.write_data >> low),
+                        write.en.eq(self.write_enable
+                                    & ((self.write_address >> select_bits) == row)),
+                    ]
+            rows.append(Cat(parts))
+
+        if self.latency > 1:
+            found_row = Signal.like(read_row)
+            with m.If(self.register_enable):
+                m.d.sync += found_row.eq(read_row)
+            read_row = found_row
+        m.d.comb += self.read_data.eq(Array(rows)[read_row] if len(rows) > 1 else rows[0])
+        return m
+
+
+class SinglePortMemory(wiring.Component):
+    """Memory that reads or writes a word per cycle: a single-port RAM of the device.
+
+    Golden model: ``words[address]``, one cycle later. A cycle of neither leaves ``read_data``
+    undefined, and so does a write.
+
+    Parameters
+    ----------
+    depth, width : int
+        At most 16384 words of 16 bits, what an ``SB_SPRAM256KA`` has.
+
+    Members
+    -------
+    address : In(range(depth))
+    read_enable, write_enable : In(1)
+        Not both.
+    write_data : In(width)
+    read_data : Out(width)
+        The word, in the cycle after its address.
+
+    Attributes
+    ----------
+    latency : int
+        Cycles from ``address`` to ``read_data``.
+    """
+
+    unproved = "no stream: a memory"
+
+    latency = 1
+
+    def __init__(self, *, depth, width):
+        most_words, most_bits = SPRAM_SHAPE
+        if depth > most_words or width > most_bits:
+            raise ValueError(f"SinglePortMemory has at most {most_words} words of {most_bits} "
+                             f"bits, not {depth} of {width}")
+        self.depth = depth
+        super().__init__({
+            "address": In(range(depth)),
+            "read_enable": In(1),
+            "write_enable": In(1),
+            "write_data": In(width),
+            "read_data": Out(width),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        if platform is None:
+            words = memory.Memory(shape=unsigned(len(self.write_data)), depth=self.depth, init=[])
+            m.submodules.words = words
+            read, write = words.read_port(), words.write_port()
+            m.d.comb += [
+                read.addr.eq(self.address), read.en.eq(self.read_enable),
+                self.read_data.eq(read.data),
+                write.addr.eq(self.address), write.en.eq(self.write_enable),
+                write.data.eq(self.write_data),
+            ]
+            return m
+        most_words, most_bits = SPRAM_SHAPE
+        address, written, found = Signal(range(most_words)), Signal(most_bits), Signal(most_bits)
+        m.d.comb += [
+            address.eq(self.address),
+            written.eq(self.write_data),
+            self.read_data.eq(found),
+        ]
+        m.submodules.ram = Instance(
+            platform.prefix + "single_port_ram",
+            i_clk=ClockSignal(), i_enable=self.read_enable | self.write_enable,
+            i_write=self.write_enable, i_address=address, i_d=written, o_q=found,
+        )
+        return m

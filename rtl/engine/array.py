@@ -1,0 +1,291 @@
+"""The shared engine's array: sums that stay where they are made, results that leave in turn."""
+
+from amaranth import *
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from nnef_hw.parts.engine.engine import Engine
+from nnef_hw.parts.engine.sizes import CODE_BITS
+from nnef_hw.rtl.base.primitives import restarted_sum
+from nnef_hw.rtl.engine.products import add_products
+from nnef_hw.rtl.engine.sequencer import word_layout
+
+__all__ = ["EngineArray", "result_layout", "sums_layout"]
+
+
+def result_layout(part: Engine, **fields):
+    """Payload of results that leave together, with what is known of them.
+
+    ``constant`` and ``write`` are the addresses of their biases and factors, and of the word that
+    their codes go to; ``first`` and ``last`` of that word's codes are among them.
+    """
+    return data.StructLayout({
+        "valid": 1,
+        "first": 1,
+        "last": 1,
+        "constant": part.fields["constant"],
+        "write": part.fields["write"],
+        **fields,
+    })
+
+
+def sums_layout(part: Engine):
+    """Payload of the sums that leave together."""
+    return result_layout(part, accs=data.ArrayLayout(signed(part.acc_bits), part.results))
+
+
+class EngineArray(wiring.Component):
+    """Multiply words of codes by weights of every row, and add the products of a pass.
+
+    In a convolution the products of a row's lanes are added in a tree, ``part.tree_cycles`` cycles
+    long, and every row has a sum of what comes from there (:func:`.add_products`). What is
+    computed channel by channel has a sum for every lane instead, in the same registers: without the
+    tree, and of the first row alone, or of ``part.slide_rows`` of them, between which the sums
+    move. When a pass ends its sums are kept apart, and leave, ``part.results`` per cycle, while the
+    next pass is computed. With ``maximum`` these may be the greatest codes of every lane instead,
+    times 64; or the least ones, which ``inverts`` makes the greatest before and what they were
+    behind. The codes of the first word of a pass, less 128, are the weights of the first row for a
+    later one with ``times_kept``.
+
+    Golden model: ``acc[r] = sum over words and lanes of code * weight``, modulo ``2**acc_bits``;
+    of rows behind ``part.plain_rows`` plus :func:`.fast_offsets` of the pass.
+
+    Members
+    -------
+    word : In(word_layout)
+        The word that is read, ``part.operand_stage`` cycles before its codes and weights come.
+    by_lane, takes_maximum, inverts : In(1)
+        How results are made; as the word is read, and until its sums are kept.
+    gathers : In(1)
+        Every word has one result, of the first lane, and these go to words one after the other;
+        only if there are such layers.
+    packs, begin : In(1)
+        Whether the word after the one that was written last is written next, not that of the
+        address; an instruction begins. Only if there are such layers.
+    adds : In(1)
+        Results leave ``part.residual_cycles`` cycles apart; only if that is more than one.
+    codes : In(lanes * 8)
+        Unsigned codes, lane 0 lowest.
+    weights : In(rows * lanes * 8)
+        Signed weights, row 0 lowest.
+    result : Out(sums_layout)
+        With their ``accs``; ``constant`` is a cycle ahead.
+    """
+
+    unproved = "no stream: a schedule of fixed delays, no handshake"
+
+    def __init__(self, part: Engine):
+        self.part = part
+        super().__init__({
+            "word": In(word_layout(part)),
+            "by_lane": In(1),
+            "takes_maximum": In(1),
+            "codes": In(part.word_bits),
+            "weights": In(part.products * CODE_BITS),
+            "result": Out(sums_layout(part)),
+            **({"inverts": In(1)} if part.inverts else {}),
+            **({"adds": In(1)} if part.residual_cycles > 1 else {}),
+            **({"gathers": In(1)} if part.gathers else {}),
+            **({"packs": In(1), "begin": In(1)} if part.packs else {}),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        part = self.part
+        word = self.word
+        # Of every cycle from that on in which the word is read.
+        own = {
+            "valid": word.valid, "fresh": word.fresh, "shift": word.shift,
+            "keep": word.keep & word.valid,
+            **({"times_kept": word.times_kept} if part.multiplies else {}),
+        }  # fmt: skip
+        layout = data.StructLayout(dict.fromkeys(own, 1))
+        flags = {part.read_stage: layout(Cat(own.values()))}
+        for n in range(part.read_stage + 1, part.keep_stage(by_lane=False) + 1):
+            flags[n] = Signal(layout, name=f"flags{n}")
+            m.d.sync += flags[n].eq(flags[n - 1])
+        weights = self._weights(m, flags[part.operand_stage])
+        products, trees = add_products(m, part, self.codes, weights)
+        sums = self._sums(m, platform, flags, products, trees)
+        if part.maximum:
+            sums = self._maxima(m, flags[part.operand_stage], sums)
+        # The constant of a result is read a cycle before it is there.
+        soon, keep = Signal(), Signal()
+        for before, signal in ((1, soon), (0, keep)):
+            ends = [flags[part.keep_stage(by_lane=way) - before].keep for way in (False, True)]
+            m.d.comb += signal.eq(Mux(self.by_lane, ends[1], ends[0]))
+        self._drain(m, soon, keep, sums)
+        return m
+
+    def _weights(self, m, reading):
+        """Return the weights, of which those of the first row may be codes that were kept."""
+        part = self.part
+        if not part.multiplies:
+            return self.weights
+        kept = Signal(part.word_bits, name="kept_codes", reset_less=True)
+        middle = Const(1 << (CODE_BITS - 1), CODE_BITS).replicate(part.lanes)
+        with m.If(reading.valid & reading.fresh):
+            m.d.sync += kept.eq(self.codes ^ middle)
+        weights = Signal.like(self.weights, name="chosen_weights")
+        first = Mux(reading.times_kept, kept, self.weights[: part.word_bits])
+        m.d.comb += weights.eq(Cat(first, self.weights[part.word_bits :]))
+        return weights
+
+    def _sums(self, m, platform, flags, products, trees):
+        """Return the sums of all rows; or of all lanes, if these are added by themselves."""
+        part = self.part
+        alone = flags[part.sum_stage]
+        first = Signal.like(alone, name="adding")
+        m.d.comb += first.eq(Mux(self.by_lane, alone, flags[part.sum_stage + part.tree_cycles]))
+        sums = [
+            [
+                Signal(signed(part.acc_bits), name=f"acc{row}_{n}", reset_less=True)
+                for n in range(part.lanes if row else part.rows)
+            ]
+            for row in range(part.slide_rows)
+        ]
+        for row, slots in enumerate(sums):
+            adding = alone if row else first
+            for n, own in enumerate(slots):
+                added = products[row][n] if row else trees[n]
+                if row == 0 and n < part.lanes:
+                    added = Signal.like(trees[n], name=f"operand{n}")
+                    m.d.comb += added.eq(Mux(self.by_lane, products[0][n], trees[n]))
+                base, begins = own, adding.fresh
+                if n < part.lanes and row + 1 < part.slide_rows:
+                    base = Signal.like(own, name=f"base{row}_{n}")
+                    m.d.comb += base.eq(Mux(adding.shift, sums[row + 1][n], own))
+                elif n < part.lanes:
+                    # What moves into the last of these rows is nothing.
+                    begins = adding.fresh | adding.shift
+                total = restarted_sum(
+                    m, platform, ~begins, base, added, name=f"added{row}_{n}"
+                )
+                with m.If(adding.valid):
+                    m.d.sync += own.eq(total)
+        return sums[0]
+
+    def _maxima(self, m, reading, sums):
+        """Return what is kept: the sums, or the greatest codes of all lanes."""
+        part = self.part
+        kept = list(sums)
+        inverted = self.inverts.replicate(CODE_BITS) if part.inverts else None
+        for lane in range(part.lanes):
+            code = self.codes.word_select(lane, CODE_BITS)
+            if inverted is not None:
+                code = code ^ inverted
+            best = Signal(CODE_BITS, name=f"best{lane}", reset_less=True)
+            with m.If(reading.valid & (reading.fresh | (code > best))):
+                m.d.sync += best.eq(code)
+            # As late as the sums are.
+            for n in range(part.keep_stage(by_lane=True) - part.operand_stage - 1):
+                later = Signal.like(best, name=f"best{lane}_{n}", reset_less=True)
+                m.d.sync += later.eq(best)
+                best = later
+            if inverted is not None:
+                best = best ^ inverted
+            kept[lane] = Mux(self.takes_maximum, best << 6, sums[lane])
+        return kept
+
+    def _drain(self, m, soon, keep, sums):
+        """Keep the sums of a pass, and give so many of them per cycle."""
+        part, together = self.part, self.part.results
+        kept = [Signal(signed(part.acc_bits), name=f"kept{n}") for n in range(part.rows)]
+        leaves, moves = Const(1), Const(1)
+        if part.residual_cycles > 1:
+            tick = Signal(range(part.residual_cycles))
+            m.d.sync += tick.eq(Mux(keep | ~self.adds, 0, tick + 1))
+            leaves, moves = tick == 0, ~self.adds | (tick == part.residual_cycles - 1)
+        with m.If(keep | moves):
+            for n, total in enumerate(kept):
+                following = kept[n + together] if n + together < part.rows else total
+                m.d.sync += total.eq(Mux(keep, sums[n], following))
+
+        place, next_constant = self._place(m)
+        remaining = Signal(part.bits("results"))
+        lane = Signal(range(part.lanes))
+        constant = Signal(part.fields["constant"])
+        write = Signal(part.fields["write"])
+        first_lane, last_lane = Const(0), Const(part.lanes - together)
+        if part.gathers and together > 1:
+            last_lane = Mux(self.gathers, part.lanes - 1, last_lane)
+        if part.gathers:
+            first_lane = Signal.like(lane, name="first_lane")
+            with m.If(keep & self.gathers):
+                m.d.sync += first_lane.eq(first_lane + 1)
+        filled = Const(0)
+        if part.packs:
+            filled = Signal.like(write, name="filled")
+            with m.If(self.begin):
+                m.d.sync += filled.eq(0)
+            with m.Elif(keep & self.packs):
+                m.d.sync += filled.eq(filled + (first_lane == part.lanes - 1))
+        with m.If(keep):
+            m.d.sync += [
+                remaining.eq(place.results),
+                lane.eq(first_lane),
+                write.eq(place.write + filled if part.packs else place.write),
+            ]
+        with m.Elif((remaining != 0) & moves):
+            m.d.sync += [remaining.eq(remaining - 1), lane.eq(lane + together)]
+            if part.rows > part.lanes:
+                with m.If(lane == part.lanes - together):
+                    m.d.sync += write.eq(write + 1)
+        with m.If(soon):
+            m.d.sync += constant.eq(next_constant)
+        with m.Elif(keep | moves):
+            m.d.sync += constant.eq(constant + 1)
+        m.d.comb += [
+            self.result.valid.eq((remaining != 0) & leaves),
+            self.result.first.eq(lane == 0),
+            self.result.last.eq(lane == last_lane),
+            self.result.constant.eq(constant),
+            self.result.write.eq(write),
+            *(self.result.accs[n].eq(kept[n]) for n in range(together)),
+        ]
+
+    def _place(self, m):
+        """Return where the results go of the pass whose sums are kept in this cycle.
+
+        And the constant of the one whose sums are kept in the next cycle. The last words of two
+        such passes are at least ``lanes`` cycles apart, so that registers which wait in between
+        hold it; where they may come in every cycle, as where several results leave together, it
+        comes exactly when it is needed.
+        """
+        part, word = self.part, self.word
+        layout = data.StructLayout({
+            name: part.bits(name) for name in ("results", "constant", "write")
+        })
+        place = layout(Cat(word.results, word.constant, word.write))
+        if part.results > 1:
+            return self._place_in_time(m, layout, place)
+        arrives = word.valid & word.keep
+        waits = max(0, part.keep_stage(by_lane=False) - part.lanes - part.read_stage)
+        if part.gathers:
+            waits = part.keep_stage(by_lane=True) - part.read_stage - 1
+        for n in range(waits):
+            later = Signal(layout, name=f"place{n}", reset_less=True)
+            arrives_later = Signal(name=f"arrives{n}")
+            m.d.sync += [later.eq(place), arrives_later.eq(arrives)]
+            place, arrives = later, arrives_later
+        held = Signal(layout, name="place", reset_less=True)
+        with m.If(arrives):
+            m.d.sync += held.eq(place)
+        if not part.gathers:
+            return held, held.constant
+        return held, Mux(self.by_lane, place.constant, held.constant)
+
+    def _place_in_time(self, m, layout, place):
+        """Return the same, of words that are as many cycles ago as their sums take."""
+        part = self.part
+        places = {part.read_stage: place}
+        for n in range(part.read_stage + 1, part.keep_stage(by_lane=False) + 1):
+            places[n] = Signal(layout, name=f"place{n}", reset_less=True)
+            m.d.sync += places[n].eq(places[n - 1])
+        here, soon = (
+            layout(Mux(self.by_lane, *(
+                places[part.keep_stage(by_lane=way) - before].as_value() for way in (True, False)
+            )))
+            for before in (0, 1)
+        )
+        return here, soon.constant

@@ -1,0 +1,270 @@
+"""The shared engine: sequencer, memories, array, requantizer and borders."""
+
+from amaranth import *
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from nnef_hw.parts.engine.engine import Engine
+from nnef_hw.parts.engine.program import BEAT_BITS
+from nnef_hw.parts.engine.sizes import CODE_BITS
+from nnef_hw.rtl.base.memory import TiledMemory
+from nnef_hw.rtl.base.primitives import delayed
+from nnef_hw.rtl.engine.array import EngineArray
+from nnef_hw.rtl.engine.border import EngineLoader, EngineSender, border_ports
+from nnef_hw.rtl.engine.codes import EngineCodes
+from nnef_hw.rtl.engine.feed import EngineFeed
+from nnef_hw.rtl.engine.resident import EngineResident
+from nnef_hw.rtl.engine.residual import EngineResidual, EngineSerialResidual
+from nnef_hw.rtl.engine.results import EngineRequantizer, EngineTables
+from nnef_hw.rtl.engine.sequencer import EngineSequencer
+
+__all__ = ["SharedEngine"]
+
+
+class SharedEngine(wiring.Component):
+    """Runs a program: takes a tensor, computes layers from memory to memory, gives a tensor.
+
+    Golden model: :func:`nnef_hw.reference.run_fixed`, with codes less the lowest one of their
+    format. A frame is taken when the one before it has left.
+
+    Parameters
+    ----------
+    program, weights, constants : list[int]
+        Contents of the memories; not needed if the program comes as a stream.
+    entries : list[int]
+        Those of all tables, in the same way.
+    sources, targets : list[tuple[int, bool, int]]
+        Bits and signedness of the codes at each input and output, and codes of a beat: one of
+        those at outputs.
+    padded : list[bool]
+        Whether any beats of an input are padding that is loaded with it.
+
+    Members
+    -------
+    i, o : stream.Signature(beat_layout)
+        ``i0``, ``i1``, ... where there are several.
+    feed : In(stream.Signature(16))
+        Only if the program comes as a stream: the beats of :class:`.EngineFeed`, all instructions
+        of a frame over and over.
+    tail_address, tail_data, tail_enable : Out
+        A beat of the tables of what stands behind it; only if there are any.
+    """
+
+    unproved = "what it gives follows from a whole program; tests/engine simulates it"
+
+    def __init__(
+        self, part: Engine, *, sources, targets, padded, program=(), weights=(), constants=(),
+        entries=(),
+    ):  # fmt: skip
+        self.part = part
+        self.contents = {"row": program, "constant": constants, "weight": weights}
+        self.entries = entries
+        self.sources, self.targets, self.padded = sources, targets, padded
+        ports = {**border_ports("i", In, sources), **border_ports("o", Out, targets)}
+        if part.streamed:
+            ports["feed"] = In(stream.Signature(BEAT_BITS))
+        if part.tail_beats:
+            ports |= {
+                "tail_address": Out(range(part.tail_beats)), "tail_data": Out(BEAT_BITS),
+                "tail_enable": Out(1),
+            }  # fmt: skip
+        super().__init__(ports)
+
+    @property
+    def inputs(self):
+        """Streams of all inputs."""
+        return [getattr(self, name) for name in border_ports("i", In, self.sources)]
+
+    @property
+    def outputs(self):
+        """Streams of all outputs."""
+        return [getattr(self, name) for name in border_ports("o", Out, self.targets)]
+
+    def elaborate(self, platform):
+        m = Module()
+        part = self.part
+        m.submodules.sequencer = sequencer = EngineSequencer(part)
+        m.submodules.requantizer = requantizer = EngineRequantizer(part)
+        m.submodules.array = array = EngineArray(part)
+        m.submodules.loader = loader = EngineLoader(
+            part, formats=self.sources, padded=self.padded
+        )
+        m.submodules.sender = sender = EngineSender(part, formats=self.targets)
+        m.submodules.codes = codes = EngineCodes(part)
+        places, words = (self._feed if part.streamed else self._memories)(m, sequencer)
+        parameters = sequencer.parameters
+        sent = Signal()
+        m.d.sync += sent.eq(sender.done)
+        m.d.comb += sequencer.done.eq(loader.done | sent)
+        # A word is read, then padded, then stands with its weights before the multipliers.
+        word = Signal(part.word_bits, reset_less=True)
+        for outer, inner in zip(self.inputs, loader.streams, strict=True):
+            wiring.connect(m, wiring.flipped(outer), inner)
+        for inner, outer in zip(sender.streams, self.outputs, strict=True):
+            wiring.connect(m, inner, wiring.flipped(outer))
+        for component in (loader, sender, requantizer):
+            m.d.comb += component.parameters.eq(parameters)
+        begin = delayed(m, sequencer.begin, part.border_cycles, name="begin", is_flag=True)
+        m.d.comb += [loader.begin.eq(begin), sender.begin.eq(begin), sender.word.eq(word)]
+
+        found = Signal(len(array.weights), reset_less=True)
+        # Weights come with the codes: their addresses wait, and block RAMs that are far apart have
+        # a register.
+        behind = int(part.is_spread)
+        late = part.code_cycles - 1 - behind
+        m.d.comb += [
+            codes.read_address.eq(Mux(sender.is_active, sender.address, sequencer.word.read)),
+            places["row"].eq(sequencer.row_address),
+            sequencer.row.eq(words["row"]),
+            places["constant"].eq(requantizer.constant_address),
+            requantizer.constant.eq(words["constant"]),
+            places["weight"].eq(delayed(m, sequencer.word.weight, late, name="weight_place")),
+            array.word.eq(sequencer.word),
+            array.by_lane.eq(parameters.by_lane),
+            array.takes_maximum.eq(parameters.maximum),
+            *([array.inverts.eq(parameters.inverts)] if part.inverts else []),
+            *([array.gathers.eq(parameters.gathers)] if part.gathers else []),
+            *([array.packs.eq(parameters.packs), array.begin.eq(sequencer.begin)]
+              if part.packs else []),
+            array.codes.eq(word),
+            array.weights.eq(found),
+        ]
+        operands = m.d.comb if part.direct else m.d.sync
+        is_inside = sequencer.word.inside | sender.is_active
+        inside = delayed(m, is_inside, part.code_cycles, name="inside")
+        read = codes.read_data
+        if part.gathers:
+            # A single code comes as that of the first lane.
+            lane = delayed(m, sequencer.word.lane, part.code_cycles, name="lane")
+            first = read.word_select(Mux(parameters.gathers, lane, 0), CODE_BITS)
+            read = Cat(first, read[CODE_BITS:])
+        operands += [
+            word.eq(Mux(inside, read, parameters.pad.replicate(part.lanes))),
+            found.eq(delayed(m, words["weight"], behind, name="weight")),
+        ]
+
+        m.d.comb += requantizer.i.eq(array.result)
+        result = requantizer.o
+        if part.residual_bits:
+            slowly = part.residual_cycles > 1
+            residual = (EngineSerialResidual if slowly else EngineResidual)(part)
+            m.submodules.residual = residual
+            if part.shares:
+                first = requantizer.o.valid & requantizer.o.first
+                m.d.comb += sequencer.other_soon.eq(first if slowly else requantizer.soon)
+            if slowly:
+                m.d.comb += array.adds.eq(parameters.adds)
+            if slowly and part.single_port:
+                # What is in the bank that is read does not meet what is written.
+                apart = parameters.shares if part.shares else 0
+                m.d.comb += residual.busy.eq(codes.write_enable & ~apart)
+            m.d.comb += [
+                residual.i.eq(result),
+                residual.parameters.eq(parameters),
+                codes.other_address.eq(residual.address),
+                codes.other_enable.eq(residual.enable),
+                residual.word.eq(codes.other_data),
+            ]
+            result = residual.o
+        if part.tables:
+            m.submodules.tables = tables = EngineTables(part, entries=self.entries)
+            m.d.comb += [tables.i.eq(result), tables.parameters.eq(parameters)]
+            if part.streamed:
+                feed = m.submodules.feed
+                own = feed.table_address < part.table_memory.depth if part.tail_beats else 1
+                m.d.comb += [
+                    tables.write_address.eq(feed.table_address),
+                    tables.write_data.eq(feed.table_data),
+                    tables.write_enable.eq(feed.table_enable & own),
+                ]
+            result = tables.o
+        if part.tail_beats:
+            feed, before_tails = m.submodules.feed, part.table_beats - part.tail_beats
+            m.d.comb += [
+                self.tail_address.eq(feed.table_address - before_tails),
+                self.tail_data.eq(feed.table_data),
+                self.tail_enable.eq(feed.table_enable & (feed.table_address >= before_tails)),
+            ]
+        self._write(m, sequencer, result, loader, codes)
+        return m
+
+    def _feed(self, m, sequencer):
+        """Return the addresses of rows, constants and weights, and what is found there."""
+        m.submodules.feed = feed = EngineFeed(self.part)
+        if self.part.residents:
+            self._residents(m, sequencer, feed)
+        else:
+            wiring.connect(m, wiring.flipped(self.feed), feed.i)
+        m.d.comb += [
+            sequencer.has_rows.eq(feed.has_rows),
+            sequencer.has_all.eq(feed.has_all),
+            feed.end.eq(sequencer.end),
+            feed.constants.eq(sequencer.parameters.constants),
+            feed.retires.eq(sequencer.word.valid & sequencer.word.retires),
+            feed.weights.eq(Mux(sequencer.parameters.by_lane, sequencer.parameters.weights, 0)),
+        ]
+        names = self.contents
+        return {name: getattr(feed, f"{name}_address") for name in names}, {
+            name: getattr(feed, name) for name in names
+        }
+
+    def _residents(self, m, sequencer, feed):
+        """Let packets of the program come from the memory of codes, too."""
+        m.submodules.resident = resident = EngineResident(self.part)
+        codes = m.submodules.codes
+        wiring.connect(m, wiring.flipped(self.feed), resident.i)
+        wiring.connect(m, resident.o, feed.i)
+        m.d.comb += [
+            resident.link_enable.eq(feed.link_enable),
+            resident.fill_enable.eq(feed.fill_enable),
+            resident.occupied.eq(sequencer.occupied),
+            codes.packet_address.eq(resident.address),
+            codes.packet_enable.eq(resident.read_enable),
+            resident.word.eq(codes.packet_data),
+        ]
+
+    def _memories(self, m, sequencer):
+        """Return the same, where memories hold all there is."""
+        part = self.part
+        m.d.comb += [sequencer.has_rows.eq(1), sequencer.has_all.eq(1)]
+        places, words = {}, {}
+        for name, [tiling] in (
+            ("row", part.program_memories), ("constant", part.constant_memories),
+            ("weight", part.weight_memories),
+        ):
+            registered = name == "row" and part.is_spread
+            memory = TiledMemory(tiling, words=self.contents[name], registered=registered)
+            m.submodules[{"row": "program"}.get(name, f"{name}s")] = memory
+            m.d.comb += memory.read_enable.eq(1)
+            places[name], words[name] = memory.read_address, memory.read_data
+        return places, words
+
+    def _write(self, m, sequencer, result, loader, codes):
+        """Collect codes to words, and write these, or what the loader brings."""
+        part = self.part
+        word = Signal(part.word_bits, reset_less=True)
+        address = Signal(part.fields["write"], reset_less=True)
+        complete = Signal()
+        m.d.sync += complete.eq(result.valid & result.last)
+        with m.If(result.valid & result.first):
+            m.d.sync += address.eq(result.write)
+        with m.If(result.valid | loader.step):
+            collected = Cat(word, result.codes)[-part.word_bits :]
+            if part.gathers and part.results > 1:
+                single = Cat(word[CODE_BITS:], result.codes[0])
+                collected = Mux(sequencer.parameters.gathers, single, collected)
+            m.d.sync += word.eq(Mux(loader.step, loader.following, collected))
+        m.d.comb += loader.word.eq(word)
+        write_enable, data = loader.enable | complete, word
+        write_address = Mux(loader.enable, loader.address, address)
+        if part.residents:
+            resident = m.submodules.resident
+            m.d.comb += resident.writes_soon.eq(result.valid & result.last)
+            write_enable |= resident.write_enable
+            write_address = Mux(resident.write_enable, resident.address, write_address)
+            data = Mux(resident.write_enable, resident.write_data, data)
+        m.d.comb += [
+            codes.write_enable.eq(write_enable),
+            codes.write_address.eq(write_address),
+            codes.write_data.eq(data),
+        ]

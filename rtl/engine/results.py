@@ -1,0 +1,242 @@
+"""Behind the shared engine's array: sums become codes, and functions are applied to these."""
+
+from amaranth import *
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from nnef_hw.parts.engine.engine import Engine
+from nnef_hw.parts.engine.program import BEAT_BITS
+from nnef_hw.parts.engine.sizes import CODE_BITS
+from nnef_hw.rtl.base.memory import TiledMemory
+from nnef_hw.rtl.base.primitives import chained_multiply_add, delayed
+from nnef_hw.rtl.engine.array import result_layout, sums_layout
+from nnef_hw.rtl.engine.sequencer import parameter_layout
+
+__all__ = [
+    "EngineRequantizer", "EngineTables", "code_layout", "delayed_in_memory", "limited",
+]  # fmt: skip
+
+
+def code_layout(part: Engine):
+    """Payload of codes: where their word goes, and whether they are that word's first or last."""
+    return result_layout(part, codes=data.ArrayLayout(CODE_BITS, part.results))
+
+
+def delayed_in_memory(m, value, cycles, tiling):
+    """Return the value so many cycles later, by way of a block RAM that is read behind."""
+    m.submodules.delay = memory = TiledMemory(tiling, writable=True)
+    place = Signal.like(memory.write_address)
+    m.d.sync += place.eq(place + 1)
+    m.d.comb += [
+        memory.write_address.eq(place),
+        memory.write_data.eq(value),
+        memory.write_enable.eq(1),
+        memory.read_address.eq(place - (cycles - 1)),
+        memory.read_enable.eq(1),
+    ]
+    return memory.read_data
+
+
+def limited(value, low, high):
+    """Return the nearest number in ``low..high``, unsigned limits."""
+    return Mux(value < low, low, Mux(value > high, high, value))[:CODE_BITS]
+
+
+class EngineRequantizer(wiring.Component):
+    """Add a bias, multiply by a factor, shift, round, clip; never waiting.
+
+    It takes ``part.results`` results per cycle.
+
+    Golden model: :meth:`nnef_hw.arithmetic.numerics.Requant.apply` of ``acc + bias``, of unsigned
+    codes. The shift is the same for all layers: factors of those that have a smaller one are scaled
+    up. Where the part rounds twice it is that before the first rounding, which layers may leave
+    out; the golden model is :meth:`nnef_hw.arithmetic.tflite.numerics.TfliteRequant.apply` then.
+
+    Members
+    -------
+    i : In(sums_layout)
+        Its ``constant`` is a cycle ahead.
+    o : Out(code_layout)
+        ``part.requantizer_delay`` cycles later.
+    parameters : In(parameter_layout)
+        ``zero_point``, ``low`` and ``high``.
+    soon : Out(1)
+        The first code of a word comes in the next cycle.
+    constant_address : Out
+    constant : In
+        A word for the results of a cycle, one cycle later, when these come. Of each, the first one
+        lowest: bias, modulo ``2**acc_bits``, factor, and how much farther than others the result is
+        shifted.
+    """
+
+    unproved = "no stream: a schedule of fixed delays, no handshake"
+
+    def __init__(self, part: Engine):
+        self.part = part
+        super().__init__({
+            "i": In(sums_layout(part)),
+            "o": Out(code_layout(part)),
+            "parameters": In(parameter_layout(part)),
+            "soon": Out(1),
+            "constant_address": Out(part.fields["constant"]),
+            "constant": In(part.results * part.constant_bits),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        part = self.part
+        m.d.comb += self.constant_address.eq(self.i.constant)
+        # a register of its block RAMs, and as long for the sums
+        constants = delayed(m, self.constant, part.constant_cycles - 1, name="constant")
+        for n in range(part.results):
+            constant = constants.word_select(n, part.constant_bits)
+            acc = delayed(m, self.i.accs[n], part.constant_cycles - 1, name=f"sum{n}_")
+            m.d.comb += self.o.codes[n].eq(self._code(m, platform, n, acc, constant))
+        m.d.comb += self.o.write.eq(
+            delayed_in_memory(m, self.i.write, part.requantizer_delay, part.delay_memory)
+        )
+        before = {}
+        for name in ("valid", "first", "last"):
+            is_flag = name == "valid"
+            delay = part.requantizer_delay - 1
+            before[name] = delayed(m, self.i[name], delay, name=name, is_flag=is_flag)
+            result = delayed(m, before[name], 1, name=f"{name}_o", is_flag=is_flag)
+            m.d.comb += self.o[name].eq(result)
+        m.d.comb += self.soon.eq(before["valid"] & before["first"])
+        return m
+
+    def _code(self, m, platform, place, acc, constant):
+        """Return the code of one of the results."""
+        part = self.part
+        # What belongs to the first one has the plain names.
+        own = f"_{place}" if place else ""
+        bias = constant[: part.acc_bits].as_signed()
+        factor = constant[part.acc_bits :][: part.factor_bits]
+        shift = constant[part.acc_bits + part.factor_bits :]
+
+        biased = (acc + bias)[: part.acc_bits].as_signed()
+        operand = Signal(signed(part.acc_bits + part.extra_bits), reset_less=True)
+        factor_bits = part.stages * part.digit_bits
+        digits = Signal(factor_bits + part.more_shift_bits, reset_less=True)
+        m.d.sync += [
+            operand.eq(biased << part.extra_bits), digits.eq(factor | (shift << factor_bits)),
+        ]  # fmt: skip
+        product = Const(0, signed(len(operand)))
+        for n in range(part.stages):
+            partial = chained_multiply_add(
+                m,
+                platform,
+                product,
+                digits[: part.digit_bits],
+                operand,
+                width=len(operand) + part.digit_bits,
+                name=f"partial{n}{own}",
+            )
+            product = Signal(signed(len(operand)), name=f"product{n}{own}", reset_less=True)
+            m.d.sync += product.eq(partial >> part.digit_bits)
+            if n + 1 < part.stages:
+                operand = delayed(m, operand, 1, name=f"operand{n}_")
+            if n + 1 < part.stages or part.rounds_twice:
+                digits = delayed(m, digits[part.digit_bits :], 1, name=f"digits{n}_")
+
+        # Nothing is added below the bit that rounds.
+        final_shift = part.shift + part.extra_bits - part.stages * part.digit_bits
+        halves = product >> (final_shift - 1)
+        if part.rounds_twice:
+            halves = self._rounded_first(m, halves, digits)
+        rounded = Signal(signed(max(len(halves), CODE_BITS + 1) + 1), reset_less=True)
+        code = Signal(CODE_BITS, reset_less=True)
+        zero_point = self.parameters.zero_point
+        m.d.sync += [
+            rounded.eq((halves + Cat(1, zero_point, 0).as_signed()) >> 1),
+            code.eq(limited(rounded, self.parameters.low, self.parameters.high)),
+        ]
+        return code
+
+    def _rounded_first(self, m, halves, shift):
+        """Return results in halves that are rounded and shifted farther, two cycles later.
+
+        The second rounding, which follows, takes halves away from 0: below 0 they go down by one,
+        unless there is nothing to round.
+        """
+        part = self.part
+        rounds_again = Const(1) if part.least_shift else shift.any()
+        first = Signal(signed(len(halves) + 1), name="rounded_first", reset_less=True)
+        step = Cat(Const(1, 1), (halves[-1] & rounds_again).replicate(len(halves))).as_signed()
+        with m.If(self.parameters.rounds_once):
+            m.d.sync += first.eq(halves)
+        with m.Else():
+            m.d.sync += first.eq((halves + step) & ~1)
+        shift = delayed(m, shift, 1, name="own_shift")
+        farther = first >> part.least_shift
+        shifted = Signal.like(farther, name="shifted", reset_less=True)
+        m.d.sync += shifted.eq(farther >> shift)
+        return shifted
+
+
+class EngineTables(wiring.Component):
+    """Functions of codes, looked up: each has 256 entries.
+
+    Golden model: :func:`nnef_hw.arithmetic.tables.look_up`, of unsigned codes.
+
+    Parameters
+    ----------
+    entries : list[int]
+        Those of all tables; not needed if they come as a stream.
+
+    Members
+    -------
+    i, o : In(code_layout), Out(code_layout)
+        ``part.table_delay`` cycles apart; every code of a cycle has a memory of its own.
+    parameters : In(parameter_layout)
+        ``looks_up`` tells whether a function is applied, ``table`` which.
+    write_address, write_data, write_enable : In
+        Two entries; only if they come as a stream.
+    """
+
+    unproved = "no stream: a schedule of fixed delays, no handshake"
+
+    def __init__(self, part: Engine, *, entries=()):
+        self.part = part
+        self.entries = entries
+        members = {
+            "i": In(code_layout(part)),
+            "o": Out(code_layout(part)),
+            "parameters": In(parameter_layout(part)),
+        }
+        if part.streamed:
+            members |= {
+                "write_address": In(range(part.table_memory.depth)),
+                "write_data": In(BEAT_BITS),
+                "write_enable": In(1),
+            }
+        super().__init__(members)
+
+    def elaborate(self, platform):
+        m = Module()
+        for n in range(self.part.results):
+            m.d.comb += self.o.codes[n].eq(self._look_up(m, n, self.i.codes[n]))
+        for name in ("valid", "first", "last", "write"):
+            is_flag = name == "valid"
+            flag = delayed(m, self.i[name], self.part.table_delay, name=name, is_flag=is_flag)
+            m.d.comb += self.o[name].eq(flag)
+        return m
+
+    def _look_up(self, m, n, code):
+        """Return the function of a code, or that code, a cycle later."""
+        streamed = self.part.streamed
+        tables = TiledMemory(self.part.table_memory, words=self.entries, writable=streamed)
+        m.submodules[f"tables{n}" if n else "tables"] = tables
+        place, found = Cat(code, self.parameters.table), tables.read_data
+        code = delayed(m, code, 1, name="code")
+        if streamed:
+            place, found = place[1:], found.word_select(code[0], CODE_BITS)
+            m.d.comb += [
+                getattr(tables, name).eq(getattr(self, name))
+                for name in ("write_address", "write_data", "write_enable")
+            ]
+        m.d.comb += [
+            tables.read_enable.eq(1),
+            tables.read_address.eq(place),
+        ]
+        return Mux(self.parameters.looks_up, found, code)

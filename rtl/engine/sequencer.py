@@ -1,0 +1,311 @@
+"""The shared engine's sequencer: reads the program, counts loops, gives words their addresses."""
+
+from amaranth import *
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from nnef_hw.parts.engine.engine import Engine
+from nnef_hw.parts.engine.program import PASS_LEVEL, QUANTITIES, SIGNED_FIELDS, Kind
+from nnef_hw.rtl.base.primitives import delayed
+
+__all__ = ["EngineSequencer", "parameter_layout", "word_layout"]
+
+
+def parameter_layout(part: Engine):
+    """Fields of an instruction besides its loops."""
+    widths = {name: part.fields[name] for name in part.parameters}
+    widths |= {name: width for name, (width, _) in part.same_fields.items()}
+    return data.StructLayout({
+        name: Shape(width, name in SIGNED_FIELDS) for name, width in widths.items()
+    })
+
+
+def word_layout(part: Engine):
+    """Payload of a word as it is read: addresses, and its place in a pass.
+
+    ``fresh`` begins new sums, ``shift`` moves those of every row to the row before; ``keep`` ends a
+    pass whose sums are results, ``results`` of them. A word that is not ``inside`` is padding.
+    ``lane`` tells which of its codes is read, if that is one; ``times_kept`` that its weights are
+    the codes of the first word of the pass; ``retires`` that no other word will have its weights.
+    """
+    widths = {name: part.fields[name] for name in ("read", "weight", "constant", "write")}
+    return data.StructLayout({
+        "valid": 1,
+        "fresh": 1,
+        "shift": 1,
+        "keep": 1,
+        "inside": 1,
+        "results": part.bits("results"),
+        **({"lane": part.lane_bits} if part.gathers else {}),
+        **({"times_kept": 1} if part.multiplies else {}),
+        **({"retires": 1} if part.streamed else {}),
+        **widths,
+        "read": part.fields["read"] - part.lane_bits,
+    })
+
+
+class EngineSequencer(wiring.Component):
+    """Run the instructions of a program one after the other, for ever.
+
+    A layer's word is issued in one cycle and read ``part.read_stage`` later, with the addresses
+    that the steps of the loops have made so far; one word per cycle. The last word of a pass whose
+    sums are results waits until those of the pass before have left, so that nothing behind ever has
+    to.
+
+    The rows of the next instruction are read while the pipeline drains, but for those with what
+    results on their way need. It begins ``1 + max(settle, setup)`` cycles after the last word of a
+    layer was issued, ``1 + setup`` after ``done`` or that of a part which another one follows, and
+    issues its first word a cycle later.
+
+    Golden model: the cycles of :mod:`nnef_hw.engine.layers.layer`.
+
+    Members
+    -------
+    row_address : Out
+        Row of the program that is read, ``part.instruction_stride`` per instruction.
+    row : In(row_bits)
+        That row, ``part.read_stage`` cycles later.
+    word : Out(word_layout)
+        The word that is read in this cycle.
+    parameters : Out(parameter_layout)
+        Of the instruction that runs, from ``begin`` on.
+    begin : Out(1)
+        An instruction begins.
+    done : In(1)
+        Loader or sender have ended in the cycle before.
+    has_rows, has_all : In(1)
+        The rows of the next instruction are there, and its constants and weights: it waits for
+        them if the program comes as a stream.
+    other_soon : In(1)
+        In the next cycle a word is read that is added to a result; only if these may be in the bank
+        that is read (``part.shares``).
+    end : Out(1)
+        An instruction ends: nothing of it is issued any more.
+    occupied : Out(2)
+        Of each bank of codes, whether there may be no time to read packets of the program from it
+        in two cycles from now on; only if these may stay there (``part.residents``).
+    """
+
+    unproved = "no stream: it issues the words of a program"
+
+    def __init__(self, part: Engine):
+        self.part = part
+        super().__init__({
+            "row_address": Out(range(part.slots * part.instruction_stride)),
+            "row": In(part.row_bits),
+            "word": Out(word_layout(part)),
+            "parameters": Out(
+                parameter_layout(part),
+                init={name: value for name, (_, value) in part.same_fields.items()},
+            ),
+            "begin": Out(1),
+            "done": In(1),
+            "has_rows": In(1),
+            "has_all": In(1),
+            "end": Out(1),
+            **({"other_soon": In(1)} if part.shares else {}),
+            **({"occupied": Out(2)} if part.residents else {}),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        part = self.part
+        instruction = Signal(range(part.slots))
+        row = Signal(range(part.instruction_rows + 1))
+        level = Signal(range(part.levels))
+        reading = Signal(init=1)
+        place = Signal(range(part.instruction_stride))
+        m.d.comb += [
+            place.eq(Mux(reading, row, level)),
+            self.row_address.eq(Cat(place, instruction)),
+        ]
+        # A row is found when it has been read; in the cycle after, the count is that of the next.
+        is_found = Signal()
+        late = part.read_stage - 1
+        limits, ended = self._fetch(
+            m, self.row, delayed(m, is_found, late, name="row_is_found", is_flag=True),
+            delayed(m, row, late, name="found_row"),
+        )
+
+        waiting, running = Signal(), Signal()
+        drains = part.drain(adds=True), part.drain(adds=False)
+        remaining = Signal(range(max(drains) + 1))
+        issue, is_final = Signal(), Signal()
+        end = self.end
+        starts = self._starts(m, end)
+        may_read = Signal()
+        # The last results have been made when the fields that they need change.
+        is_free = remaining <= 1 + part.late_ahead
+        if "follows" in part.fields:
+            # Parts of a layer need not wait for what those before them have computed.
+            is_free |= self.parameters.follows
+        m.d.comb += may_read.eq(
+            Mux(row == 0, self.has_rows, Mux(row == part.late_row, is_free, 1)))
+        may_issue = self._words(m, limits, ended, level, is_final, issue)
+        if part.shares:
+            may_issue &= ~(self.other_soon & self.parameters.shares)
+        m.d.comb += [
+            issue.eq(running & (self.parameters.kind == Kind.RUN) & may_issue),
+            self.begin.eq(waiting & self.has_all),
+            end.eq((issue & is_final) | (running & self.done)),
+        ]
+        with m.If(remaining != 0):
+            m.d.sync += remaining.eq(remaining - 1)
+        with m.If(issue & is_final):
+            m.d.sync += remaining.eq(Mux(self.parameters.adds, *drains))
+        m.d.sync += is_found.eq(reading & may_read)
+        has_read = waiting
+        if late:
+            # The last row comes later, too.
+            has_read = Signal()
+            with m.If(has_read):
+                m.d.sync += [has_read.eq(0), waiting.eq(1)]
+        with m.If(reading & may_read):
+            m.d.sync += row.eq(row + 1)
+            with m.If(row == part.instruction_rows):
+                m.d.sync += [reading.eq(0), has_read.eq(1)]
+        with m.If(self.begin):
+            m.d.sync += [waiting.eq(0), running.eq(1)]
+        with m.If(end):
+            m.d.sync += [
+                running.eq(0),
+                reading.eq(1),
+                row.eq(0),
+                instruction.eq(Mux(instruction == part.slots - 1, 0, instruction + 1)),
+            ]
+        m.d.sync += self.word.valid.eq(delayed(m, issue, late, name="issue", is_flag=True))
+        self._addresses(m, self.row, starts)
+        if part.residents:
+            self._occupied(m, running, issue & is_final, remaining)
+        return m
+
+    def _occupied(self, m, running, ends, remaining):
+        """Tell which banks an instruction reads; both while sums of two tensors may be made."""
+        parameters = self.parameters
+        # Runs, or has until the cycle before.
+        active, sums = Signal(), Const(0)
+        m.d.sync += active.eq(self.begin | running)
+        if self.part.residual_bits:
+            adding = Signal()
+            with m.If(ends & parameters.adds):
+                m.d.sync += adding.eq(1)
+            with m.Elif(remaining <= 1):
+                m.d.sync += adding.eq(0)
+            sums = adding | active & parameters.adds
+        m.d.comb += self.occupied.eq(
+            Cat(active & (parameters.bank == bank) | sums for bank in range(2))
+        )
+
+    def _starts(self, m, end):
+        """Return where every quantity begins: weights and constants where they came to."""
+        part = self.part
+        starts = {name: self.parameters[name] for name in QUANTITIES if name in part.parameters}
+        if part.streamed:
+            for name in ("weight", "constant"):
+                starts[name] = place = Signal(part.fields[name], name=f"first_{name}")
+                with m.If(end):
+                    m.d.sync += place.eq(place + self.parameters[f"{name}s"])
+        return starts
+
+    def _fetch(self, m, found, is_found, row):
+        """Read the limits of the loops, and the other fields.
+
+        Return these limits, and whether each loop has come to its own: by registers if
+        ``part.is_spread``.
+        """
+        part = self.part
+        loop = data.StructLayout(dict(part.loop_fields))
+        found_loop = loop(found[: loop.size])
+        limits = [Signal(part.fields["count"], name=f"limit{n}") for n in range(part.levels)]
+        ended = [Signal(name=f"ended{n}") for n in range(part.levels)]
+        with m.If(is_found):
+            for n, limit in enumerate(limits):
+                with m.If(row == n + 1):
+                    m.d.sync += limit.eq(found_loop.count)
+                    if part.is_spread:
+                        m.d.sync += ended[n].eq(found_loop.count == 0)
+            for name, (place, bit) in part.parameters.items():
+                with m.If(row == part.levels + place + 1):
+                    m.d.sync += self.parameters[name].eq(found[bit : bit + part.fields[name]])
+        return limits, ended
+
+    def _words(self, m, limits, ended, level, is_final, issue):
+        """Count the loops; return whether nothing holds the next word back."""
+        part, parameters = self.part, self.parameters
+        counters = [Signal.like(limit, name=f"counter{n}") for n, limit in enumerate(limits)]
+        moves = [Signal(name=f"moves{n}") for n in range(part.levels)]
+        lower = Const(1)
+        for n in range(part.levels):
+            following = (counters[n] + 1)[: len(counters[n])]
+            m.d.comb += moves[n].eq(lower)
+            if not part.is_spread:
+                m.d.comb += ended[n].eq(counters[n] == limits[n])
+            lower = moves[n] & ended[n]
+            with m.If(moves[n] & ~ended[n]):
+                m.d.comb += level.eq(n)
+            with m.If(issue & moves[n]):
+                m.d.sync += counters[n].eq(Mux(ended[n], 0, following))
+                if part.is_spread:
+                    m.d.sync += ended[n].eq(Mux(ended[n], 0, following) == limits[n])
+        m.d.comb += is_final.eq(lower)
+
+        step = counters[PASS_LEVEL]
+        # Every word is a pass.
+        gathers = parameters.gathers if part.gathers else Const(0)
+        keep, is_first, slides = Signal(), Signal(), Signal()
+        # Steps until sums are results.
+        silent = Signal.like(parameters.silent, name="silent")
+        with m.If(self.begin):
+            m.d.sync += silent.eq(parameters.silent)
+        with m.Elif(issue & moves[PASS_LEVEL]):
+            left = Mux(silent == 0, 0, silent - 1)
+            m.d.sync += silent.eq(Mux(ended[PASS_LEVEL], parameters.silent, left))
+        results = Signal(part.bits("results"))
+        # Where results leave more slowly than that, passes have as many words.
+        hold = Signal(range(part.rows))
+        m.d.comb += [
+            is_first.eq((Cat(*counters[:PASS_LEVEL]) == 0) | gathers),
+            slides.eq(parameters.slides & (step != 0)),
+            keep.eq((moves[PASS_LEVEL] & (silent == 0)) | gathers),
+            results.eq(Mux(ended[PASS_LEVEL], parameters.last_results, parameters.results)),
+        ]
+        with m.If(issue & keep):
+            m.d.sync += hold.eq(results - 1)
+        with m.Elif(hold != 0):
+            m.d.sync += hold.eq(hold - 1)
+        flags = {
+            "fresh": is_first & ~slides, "shift": is_first & slides, "keep": keep,
+            "results": results,
+        }  # fmt: skip
+        if part.multiplies:
+            begins_second = (counters[1] != 0) & (counters[0] == 0)
+            flags["times_kept"] = parameters.multiplies & begins_second
+        if part.streamed:
+            # Of a convolution all passes of the last pixel read all weights once more.
+            flags["retires"] = Cat(ended[PASS_LEVEL + 1 :]).all() & ~parameters.by_lane
+        for name, flag in flags.items():
+            late = delayed(m, flag, part.read_stage - 1, name=f"issued_{name}")
+            m.d.sync += self.word[name].eq(late)
+        return ~keep | (hold == 0)
+
+    def _addresses(self, m, found, starts):
+        """Step the addresses of the word that is read to those of the next one."""
+        part, parameters = self.part, self.parameters
+        loop = data.StructLayout(dict(part.loop_fields))
+        steps = loop(found[: loop.size])
+        places = {name: Signal(part.fields[name], name=name) for name in QUANTITIES}
+        for name, place in places.items():
+            with m.If(self.begin):
+                m.d.sync += place.eq(starts[name])
+            with m.Elif(self.word.valid):
+                m.d.sync += place.eq(place + steps[f"{name}_step"])
+        m.d.comb += [
+            # A place before the image is a large number.
+            self.word.inside.eq(
+                (places["y"] < parameters.height) & (places["x"] < parameters.width)
+            ),
+            *(self.word[name].eq(places[name]) for name in ("weight", "constant", "write")),
+            self.word.read.eq(places["read"][part.lane_bits :]),
+        ]
+        if part.gathers:
+            m.d.comb += self.word.lane.eq(places["read"])

@@ -1,0 +1,237 @@
+"""Softmax over the channels of a pixel, in integers."""
+
+from amaranth import *
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from nnef_hw import parts
+from nnef_hw.parts.functions.softmax import QUOTIENT_BITS
+from nnef_hw.rtl.base.memory import TiledMemory
+from nnef_hw.rtl.streams.stream import beat_layout
+
+__all__ = ["ExponentialLookup", "PixelSum", "Softmax", "table_ports"]
+
+
+def table_ports(part):
+    """Return the members by which a softmax gets its table, if that is written."""
+    if not part.is_written:
+        return {}
+    return {
+        "table_address": In(range(part.table_memory.depth)),
+        "table_data": In(part.exponential_bits),
+        "table_enable": In(1),
+    }
+
+
+class ExponentialLookup:
+    """Exponentials of codes in a memory, from a table addressed by what the greatest is above them.
+
+    Parameters
+    ----------
+    m : Module
+        Gets the table.
+    part : parts.softmax.SoftmaxPart
+        The softmax that it belongs to.
+    table : list[int]
+        The exponentials.
+    codes : TiledMemory
+        The codes; its read address is the user's business.
+    code_shape : Shape
+        Shape of a code.
+    writer : Component
+        Whose :func:`table_ports` write the table; None if these are the exponentials for ever.
+
+    Attributes
+    ----------
+    read : Signal
+        The user sets it with the address of a code.
+    maximum : Signal
+        The user sets it to the greatest code of the pixel, in the cycle after the address.
+    exponential, valid : Signal
+        The exponential of the code that was read three cycles before, and whether one was.
+    idle : Value
+        Whether no exponential is on its way.
+    """
+
+    def __init__(self, m, part, table, codes, code_shape, writer=None):
+        exponentials = TiledMemory(part.table_memory, words=table, writable=writer is not None)
+        m.submodules.table = exponentials
+        if writer is not None:
+            m.d.comb += [
+                exponentials.write_address.eq(writer.table_address),
+                exponentials.write_data.eq(writer.table_data),
+                exponentials.write_enable.eq(writer.table_enable),
+            ]
+        self.read = Signal(name="read_code")
+        self.maximum = Signal(code_shape, name="greatest_code")
+        self.exponential = Signal(part.exponential_bits, name="exponential", reset_less=True)
+        stored = Signal(code_shape, name="stored_code")
+        reading = Signal(3)
+        m.d.comb += [
+            codes.read_enable.eq(1),
+            stored.eq(codes.read_data),
+            exponentials.read_address.eq(self.maximum - stored),
+            exponentials.read_enable.eq(1),
+        ]
+        m.d.sync += [
+            reading.eq(Cat(self.read, reading)),
+            self.exponential.eq(exponentials.read_data),
+        ]
+        self.valid = reading[-1]
+        self.idle = ~reading.any()
+
+
+class PixelSum:
+    """Takes the codes of a pixel and sums their exponentials, one pixel at a time.
+
+    Parameters
+    ----------
+    m : Module
+        Gets the memories and registers.
+    part : parts.softmax.SerialSoftmax
+        The softmax that it belongs to.
+    table : list[int]
+        The exponentials.
+    owner : Component
+        The softmax, with the codes that come at ``i``, and :func:`table_ports`.
+    summand : function
+        Function that tells what an exponential adds to the sum.
+
+    Attributes
+    ----------
+    total, exponential : Signal
+        The sum; the exponential of the code at ``index``, three cycles after it became that.
+    index, final, following : Value
+        A code of the pixel, whether it is the last one, and the one that follows it.
+    last : Signal
+        Whether the pixel is the last of its frame.
+    """
+
+    def __init__(self, m, part, table, owner, *, summand=lambda exponential: exponential):
+        i = owner.i
+        code = i.payload.data[0]
+        style = "distributed" if part.holds_few else "block"
+        self.codes = codes = TiledMemory(part.code_memory, writable=True, style=style)
+        m.submodules.codes = codes
+        self.i = i
+        self.lookup = lookup = ExponentialLookup(
+            m, part, table, codes, code.shape(), owner if part.is_written else None
+        )
+        self.exponential = lookup.exponential
+        self.index = index = Signal(range(part.channels), name="index")
+        self.maximum = Signal.like(code, name="maximum", reset_less=True)
+        self.last = Signal(name="last", reset_less=True)
+        self.total = Signal(part.sum_bits, name="total")
+        self.final = index == part.channels - 1
+        self.following = Mux(self.final, 0, index + 1)
+        m.d.comb += [
+            codes.write_address.eq(index),
+            codes.write_data.eq(code),
+            codes.read_address.eq(index),
+            lookup.maximum.eq(self.maximum),
+        ]
+        with m.If(lookup.valid):
+            m.d.sync += self.total.eq(self.total + summand(lookup.exponential))
+
+    def add_states(self, m, *, clear=(), done):
+        """Add the states in which a pixel is taken and summed; ``done`` follows.
+
+        The first one, LOAD, executes the statements ``clear``.
+        """
+        code = self.i.payload.data[0]
+        with m.State("LOAD"):
+            m.d.comb += [self.i.ready.eq(1), self.codes.write_enable.eq(self.i.valid)]
+            m.d.sync += [self.total.eq(0), *clear]
+            with m.If(self.i.valid):
+                m.d.sync += self.index.eq(self.following)
+                with m.If((self.index == 0) | (code > self.maximum)):
+                    m.d.sync += self.maximum.eq(code)
+                with m.If(self.final):
+                    m.d.sync += self.last.eq(self.i.payload.last)
+                    m.next = "SUM"
+        with m.State("SUM"):
+            m.d.comb += self.lookup.read.eq(1)
+            m.d.sync += self.index.eq(self.following)
+            with m.If(self.final):
+                m.next = "SETTLE"
+        with m.State("SETTLE"):
+            with m.If(self.lookup.idle):
+                m.next = done
+
+    def add_output_states(self, m, o, code):
+        """Add those that read an exponential again for START, and OUTPUT, which gives ``code``."""
+        for state, following in (("READ", "LOOK_UP"), ("LOOK_UP", "LATCH"), ("LATCH", "START")):
+            with m.State(state):
+                m.next = following
+        with m.State("OUTPUT"):
+            m.d.comb += [
+                o.valid.eq(1),
+                o.payload.data[0].eq(code),
+                o.payload.last.eq(self.last & self.final),
+            ]
+            with m.If(o.ready):
+                m.d.sync += self.index.eq(self.following)
+                with m.If(self.final):
+                    m.next = "LOAD"
+                with m.Else():
+                    m.next = "READ"
+
+
+class Softmax(wiring.Component):
+    """Softmax of the codes of a pixel, to unsigned 8-bit probabilities in 1/256.
+
+    Golden model: :func:`nnef_hw.arithmetic.numerics.softmax_codes`. One pixel takes
+    ``pixel_cycles`` of its part: load and find the maximum, sum the exponentials, then one serial
+    division per code.
+
+    Parameters
+    ----------
+    table : list[int]
+        :func:`nnef_hw.arithmetic.numerics.exp_table`; not needed if it is written.
+
+    Members
+    -------
+    table_address, table_data, table_enable : In
+        An exponential is written; only if ``part.is_written``.
+    i : In(stream.Signature(beat_layout))
+    o : Out(stream.Signature(beat_layout))
+    """
+
+    def __init__(self, part: parts.Softmax, *, table=()):
+        self.part = part
+        self.table = table
+        codes = beat_layout(bits=part.bits, signed=part.signed, lanes=1)
+        super().__init__({
+            "i": In(stream.Signature(codes)),
+            "o": Out(stream.Signature(beat_layout(bits=8, signed=False, lanes=1))),
+            **table_ports(part),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        sum_bits = self.part.sum_bits
+        pixel = PixelSum(m, self.part, self.table, self)
+        remainder = Signal(sum_bits + QUOTIENT_BITS + 1, reset_less=True)
+        divisor = Signal(sum_bits + QUOTIENT_BITS)
+        quotient = Signal(QUOTIENT_BITS)
+        step = Signal(range(QUOTIENT_BITS))
+        m.d.comb += divisor.eq(pixel.total << QUOTIENT_BITS)
+        with m.FSM():
+            pixel.add_states(m, done="READ")
+            pixel.add_output_states(m, self.o, Mux(quotient[8], 255, quotient))
+            with m.State("START"):
+                m.d.sync += [
+                    remainder.eq((pixel.exponential << QUOTIENT_BITS) + pixel.total),
+                    step.eq(0),
+                ]
+                m.next = "DIVIDE"
+            with m.State("DIVIDE"):
+                fits = remainder >= divisor
+                m.d.sync += [
+                    remainder.eq(Mux(fits, remainder - divisor, remainder) << 1),
+                    quotient.eq(Cat(fits, quotient)),
+                    step.eq(step + 1),
+                ]
+                with m.If(step == QUOTIENT_BITS - 1):
+                    m.next = "OUTPUT"
+        return m

@@ -1,0 +1,76 @@
+"""Of the architectures that run a model, a build takes the one with the best plan."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from nnef_hw.errors import ErrorGroup, SampleError, TargetError
+from nnef_hw.flow.choice import Candidates
+from nnef_hw.hardware.devices import Resources
+
+
+def plan(arch, interval, lut):
+    return SimpleNamespace(arch=arch, interval=interval, resources=Resources(lut=lut))
+
+
+PLANS = {"first": plan("first", 500, 900), "second": plan("second", 400, 1000)}
+
+
+def candidates(*names):
+    return Candidates([SimpleNamespace(name=name) for name in names])
+
+
+def make(architecture):
+    return PLANS[architecture.name]
+
+
+def refuse(*names):
+    def step(architecture):
+        if architecture.name in names:
+            raise TargetError(f"{architecture.name} is full")
+        return architecture.name
+
+    return step
+
+
+def test_fewest_cycles_are_taken_unless_a_small_design_is_asked_for():
+    best, others = candidates("first", "second").plan(make, smallest=False)
+    assert best is PLANS["second"]
+    assert others == [{"arch": "first", "cycles_per_inference": 500, "lut": 900, "refused": None}]
+    best, others = candidates("first", "second").plan(make, smallest=True)
+    assert best is PLANS["first"]
+    assert [other["arch"] for other in others] == ["second"]
+
+
+def test_the_first_of_equal_ones_is_taken():
+    equal = candidates("first", "second")
+    best, _ = equal.plan(lambda a: plan(a.name, 7, 7), smallest=False)
+    assert best.arch == "first"
+
+
+def test_one_that_was_refused_is_not_asked_again_but_reported():
+    both = candidates("first", "second")
+    assert both.each(refuse("second")) == ["first"]
+    best, others = both.plan(make, smallest=False)
+    assert best is PLANS["first"]
+    assert others == [
+        {"arch": "second", "cycles_per_inference": None, "lut": None, "refused": "second is full"}
+    ]
+
+
+def test_all_refusals_are_told_when_none_is_left():
+    both = candidates("first", "second")
+    both.each(refuse("first"))
+    with pytest.raises(ErrorGroup) as found:
+        both.each(refuse("second"))
+    assert [str(error) for error in found.value.errors] == ["first is full", "second is full"]
+    with pytest.raises(TargetError, match=r"^first is full$"):
+        candidates("first").each(refuse("first"))
+
+
+def test_a_reason_that_all_share_is_told_once():
+    def step(_):
+        raise SampleError("no samples were given")
+
+    with pytest.raises(SampleError, match="no samples"):
+        candidates("first", "second").each(step)

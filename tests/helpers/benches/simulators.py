@@ -1,0 +1,21 @@
+"""Which simulator is quicker for a run of so many cycles."""
+
+from nnef_hw.errors import ToolError
+from nnef_hw.system.tools import find_tool
+
+__all__ = ["is_worth_compiling"]
+
+MANY_CYCLES = 1200
+"""From here on compiling a design takes less time than Amaranth's simulator does."""
+
+
+def is_worth_compiling(cycles):
+    """Whether Verilator is quicker than Amaranth's simulator, and there to be used."""
+    if cycles <= MANY_CYCLES:
+        return False
+    try:
+        find_tool("verilator")
+        find_tool("c++")
+    except ToolError:
+        return False
+    return True

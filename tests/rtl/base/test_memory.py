@@ -1,0 +1,79 @@
+# amaranth: UnusedElaboratable=no
+import re
+
+import pytest
+from amaranth.sim import Simulator
+
+from nnef_hw.hardware.geometry.blockram import BlockRam, Tiling, tile_memory
+from nnef_hw.rtl.base.memory import TiledMemory
+
+# Shapes so small that a few words take several primitives.
+TINY = BlockRam("tiny", ((4, 8), (8, 4), (16, 2)))
+SIZES = {
+    "one_tile": (4, 8),
+    "partial_tile": (3, 5),
+    "side_by_side": (4, 20),
+    "stacked": (37, 2),
+    "grid": (35, 5),
+    "one_word": (1, 3),
+    "narrow": (16, 1),
+}
+
+
+@pytest.mark.parametrize(("depth", "width"), SIZES.values(), ids=SIZES)
+@pytest.mark.parametrize("kind", ["read_only", "writable", "registered", "logic"])
+def test_reads_what_was_written_its_latency_later(depth, width, kind, rng):
+    words = rng.integers(0, 1 << width, depth).tolist()[: max(1, depth - 2)]
+    memory = TiledMemory(
+        tile_memory(TINY, depth, width),
+        words=words,
+        writable=kind in {"writable", "registered"},
+        registered=kind == "registered",
+        style="logic" if kind == "logic" else "block",
+    )
+    assert memory.latency == 1 + (kind == "registered")
+    model = words + [0] * (depth - len(words))
+
+    async def bench(ctx):
+        expected, before = None, 0
+        for cycle in range(40 + 2 * depth):
+            address = cycle if cycle < depth else int(rng.integers(depth))
+            enable = int(cycle < depth or rng.random() < 0.7)
+            ctx.set(memory.read_address, address)
+            ctx.set(memory.read_enable, enable)
+            before, expected = expected or 0, model[address] if enable else expected
+            if memory.writable:
+                target, value = int(rng.integers(depth)), int(rng.integers(1 << width))
+                write = int(rng.random() < 0.6 and target != address)
+                ctx.set(memory.write_address, target)
+                ctx.set(memory.write_data, value)
+                ctx.set(memory.write_enable, write)
+                if write:
+                    model[target] = value
+            await ctx.tick()
+            found = before if kind == "registered" else expected
+            assert ctx.get(memory.read_data) == found
+
+    simulator = Simulator(memory)
+    simulator.add_clock(1e-8)
+    simulator.add_testbench(bench)
+    simulator.run()
+
+
+def test_logic_cannot_be_written():
+    with pytest.raises(ValueError, match=re.escape("TiledMemory in logic is read-only")):
+        TiledMemory(Tiling(4, 8, 4, 8), writable=True, style="logic")
+
+
+@pytest.mark.parametrize("depth", [1, 2, 255, 256, 257, 700, 2048, 2049])
+@pytest.mark.parametrize("width", [1, 2, 4, 7, 16, 17, 33, 64])
+def test_tiling_takes_the_fewest_primitives(depth, width, ram):
+    tiling = tile_memory(ram, depth, width)
+    counts = [-(-depth // d) * -(-width // w) for d, w in ram.shapes]
+    assert tiling.count == min(counts)
+    assert tiling.rows * tiling.columns == tiling.count
+    assert tiling.rows * tiling.tile_depth >= depth
+    assert tiling.columns * tiling.tile_width >= width
+    equal = [-(-depth // d) for (d, _), n in zip(ram.shapes, counts, strict=True)
+             if n == tiling.count]  # fmt: skip
+    assert tiling.rows == min(equal)

@@ -1,0 +1,172 @@
+"""Modules of primitives.v as behaviour, and as the cells of each family that they instantiate."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pyosys
+import pytest
+from sweeps import covering
+
+import nnef_hw.sim
+from nnef_hw.rtl.base.primitives import ENGINE_PRIMITIVES, PRIMITIVES
+from nnef_hw.sim.verilator import build_model
+
+MODELS = Path(nnef_hw.sim.__file__).parent / "models"
+YOSYS_CELLS = Path(pyosys.__file__).parent / "share"
+MACROS = {
+    "behaviour": [],
+    "ecp5": ["NNEF_HW_ECP5", "YOSYS"],
+    "gowin": ["NNEF_HW_GOWIN"],
+    "ice40": ["NNEF_HW_ICE40", "ICE40_DEFAULT_ASSIGNMENT_0=", "ICE40_DEFAULT_ASSIGNMENT_1="],
+}
+CELLS = {
+    "behaviour": ("", []),
+    "ecp5": ("ecp5/*_sim.vh", ["CCU2C", "LUT2", "LUT4"]),
+    "gowin": ("gowin/cells_sim.v", ["ALU"]),
+    "ice40": ("ice40/cells_sim.v", ["SB_CARRY", "SB_LUT4"]),
+}
+SHAPES = [(8, 8), (7, 5), (4, 3), (3, 8), (1, 6)]
+TOP = """
+module top (
+    input [{digits}-1:0] digits, input [{width}-1:0] operand, input [31:0] base,
+    output signed [31:0] product, sum, selected, masked, inverted, difference, restarted, chained,
+    output looked_up
+);
+    wire signed [{digits}+{width}-1:0] exact;
+    assign product = exact;
+    nnef_hw_lut_product #(.DIGITS({digits}), .SIGNED({signed}), .WIDTH({width}))
+        a (.digits(digits), .operand(operand), .product(exact));
+    nnef_hw_multiply_add #(.DIGITS({digits}), .WIDTH({width}), .SUM(32))
+        b (.select(1'b0), .base(base), .other(0), .digits(digits), .operand(operand), .sum(sum));
+    nnef_hw_multiply_add #(.DIGITS({digits}), .WIDTH({width}), .SUM(32), .SELECTED(1))
+        selecting (.select(base[0]), .base(base), .other(~base * 3), .digits(digits),
+                   .operand(operand), .sum(selected));
+    nnef_hw_masked_sum #(.WIDTH(32))
+        c (.a(digits[0]), .b(base), .c(operand[0]), .d(product), .sum(masked));
+    nnef_hw_masked_sum #(.INVERTED(1), .WIDTH(32))
+        d (.a(digits[0]), .b(base), .c(operand[0]), .d(product), .sum(inverted));
+    nnef_hw_masked_difference #(.WIDTH(32))
+        g (.taken(digits[0]), .less(base), .base(product), .difference(difference));
+    nnef_hw_lut #(.TABLE(16'h6ca1))
+        h (.index(base[3:0]), .value(looked_up));
+    nnef_hw_restarted_sum #(.WIDTH(32))
+        e (.keep(digits[0]), .kept(base), .added(product), .sum(restarted));
+    nnef_hw_chained_multiply_add #(.DIGITS({digits}), .WIDTH({width}), .SUM(32))
+        f (.base(base), .digits(digits), .operand(operand), .sum(chained));
+endmodule
+"""
+HARNESS = """
+#include "Vtop.h"
+static int sign_extend(unsigned value, int bits) {{
+    return int(value << (32 - bits)) >> (32 - bits);
+}}
+int main() {{
+    Vtop top;
+    unsigned base = 1;
+    for (unsigned d = 0; d < 1u << {digits}; ++d)
+        for (unsigned w = 0; w < 1u << {width}; ++w) {{
+            base = base * 1664525u + 1013904223u;
+            top.digits = d; top.operand = w; top.base = base;
+            top.eval();
+            int digits = {signed} ? sign_extend(d, {digits}) : int(d);
+            unsigned product = unsigned(digits * sign_extend(w, {width}));
+            unsigned grown = base + unsigned(int(d) * sign_extend(w, {width}));
+            unsigned other = grown - base + (base & 1 ? ~base * 3 : base);
+            unsigned kept = d & 1 ? base : 0, added = w & 1 ? product : 0;
+            if (top.product != product || top.sum != grown || top.selected != other
+                || top.masked != added + kept || top.inverted != added - kept
+                || top.difference != product - kept || top.restarted != product + kept
+                || top.chained != grown || top.looked_up != (0x6ca1 >> (base & 15) & 1)) {{
+                std::printf("wrong for digits %u, operand %u, base %u", d, w, base);
+                return 1;
+            }}
+        }}
+}}
+"""
+
+
+def cell_models(pattern, names):
+    """Return modules of yosys's own models."""
+    text = "".join(path.read_text() for path in sorted(YOSYS_CELLS.glob(pattern or "none")))
+    return "".join(
+        re.search(rf"^ *module {name}\b.*?^endmodule$", text, re.DOTALL | re.MULTILINE)[0] + "\n"
+        for name in names
+    )
+
+
+@pytest.mark.verilator
+@pytest.mark.parametrize(
+    ("digits", "width", "family", "signed"),
+    covering(SHAPES, [(family, signed) for family in MACROS for signed in (0, 1)]),
+)
+def test_every_operand(digits, width, family, signed, tmp_path):
+    values = {"digits": digits, "width": width, "signed": signed}
+    harness = tmp_path / "main.cpp"
+    harness.write_text(HARNESS.format(**values))
+    verilog = TOP.format(**values) + PRIMITIVES.read_text() + ENGINE_PRIMITIVES.read_text()
+    verilog += cell_models(*CELLS[family])
+
+    model = build_model(verilog, harness=harness, defines=MACROS[family])
+
+    result = subprocess.run([model.executable], capture_output=True, text=True)
+    assert (result.stdout, result.returncode) == ("", 0)
+
+
+PAIR = """
+/* verilator lint_off PINMISSING */
+module top (input clk, input [31:0] operands, output [31:0] plain, signed_x);
+    nnef_hw_product_pair #(.X_SIGNED(1'b0)) a (
+        .clk(clk), .x0(operands[7:0]), .x1(operands[15:8]), .w0(operands[23:16]),
+        .w1(operands[31:24]), .p0(plain[15:0]), .p1(plain[31:16]));
+    nnef_hw_product_pair #(.X_SIGNED(1'b1)) b (
+        .clk(clk), .x0(operands[7:0]), .x1(operands[15:8]), .w0(operands[23:16]),
+        .w1(operands[31:24]), .p0(signed_x[15:0]), .p1(signed_x[31:16]));
+endmodule
+"""
+PAIR_HARNESS = """
+#include "Vtop.h"
+static unsigned pair(unsigned operands, bool is_signed) {
+    unsigned result = 0;
+    for (int k = 0; k < 2; ++k) {
+        unsigned x = operands >> 8 * k & 255, w = operands >> (16 + 8 * k) & 255;
+        int product = (is_signed ? int(static_cast<signed char>(x)) : int(x))
+            * int(static_cast<signed char>(w));
+        result |= (unsigned(product) & 0xffff) << 16 * k;
+    }
+    return result;
+}
+int main() {
+    Vtop top;
+    unsigned seen[3] = {0, 0, 0}, operands = 1;
+    for (int step = 0; step < 70000; ++step) {
+        operands = step < 65536 ? unsigned(step & 255) * 0x101u | unsigned(step >> 8) * 0x1010000u
+            : operands * 1664525u + 1013904223u;
+        top.operands = operands;
+        top.clk = 0; top.eval();
+        top.clk = 1; top.eval();
+        seen[1] = seen[0]; seen[0] = operands;
+        bool right = top.plain == pair(seen[1], false) && top.signed_x == pair(seen[1], true);
+        if (step > 2 && !right) {
+            std::printf("wrong for %08x: %08x, %08x", seen[1], top.plain, top.signed_x);
+            return 1;
+        }
+    }
+}
+"""
+
+
+@pytest.mark.verilator
+@pytest.mark.parametrize("family", [family for family in CELLS if family != "ice40"])
+def test_product_pairs(family, tmp_path):
+    """Of the models of DSP blocks that are ours; those of yosys run in the netlists of networks."""
+    harness = tmp_path / "main.cpp"
+    harness.write_text(PAIR_HARNESS)
+    models = MODELS / f"{family}.v"
+    verilog = PAIR + PRIMITIVES.read_text() + (models.read_text() if models.is_file() else "")
+    verilog += cell_models(*CELLS[family])
+
+    model = build_model(verilog, harness=harness, defines=MACROS[family])
+
+    result = subprocess.run([model.executable], capture_output=True, text=True)
+    assert (result.stdout, result.returncode) == ("", 0)

@@ -1,0 +1,104 @@
+"""A final softmax, one pixel at a time or several that overlap: cycles, and which is chosen."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sweeps import covering, few
+
+from nnef_hw.boards import find_board
+from nnef_hw.streaming.beats.beats import simulate_beats
+from nnef_hw.streaming.beats.fifos import give_fifos
+from nnef_hw.streaming.layers.softmax import DIVISION_STAGES
+from nnef_hw.streaming.search.solver import schedule
+from nnef_hw.testing import GraphBuilder
+
+FRAMES = 7
+
+
+def linear(g, x, shape, rng):
+    return g.op("linear", x, rng.normal(size=shape), np.zeros((1, shape[0])))
+
+
+def digits(rng):
+    """The multilayer perceptron of scikit-learn's digits: 64 codes in, 10 classes."""
+    g = GraphBuilder()
+    x = g.op("relu", linear(g, g.input("x", [1, 64]), [32, 64], rng))
+    return g.build(g.op("softmax", linear(g, x, [10, 32], rng), axes=[1]))
+
+
+def alone(rng):
+    g = GraphBuilder()
+    return g.build(g.op("softmax", g.input("x", [1, 5]), axes=[1]))
+
+
+def one_class(rng):
+    g = GraphBuilder()
+    return g.build(g.op("softmax", g.input("x", [1, 1, 2, 3]), axes=[1]))
+
+
+def of_pixels(rng):
+    """A softmax of every pixel; its scores leave too, so that a branch may hold it up."""
+    g = GraphBuilder()
+    x = g.conv(g.input("x", [1, 2, 3, 4]), rng.normal(size=[3, 2, 1, 1]))
+    return g.build(g.op("softmax", x, name="softmax", axes=[1]), g.op("tanh", x, name="tanh"))
+
+
+def scaled(rng):
+    """Scores times their softmax."""
+    g = GraphBuilder()
+    x = g.op("tanh", g.input("x", [1, 6, 2, 2]))
+    return g.build(g.op("mul", x, g.op("softmax", x, axes=[1])))
+
+
+def with_softmax(plan, target, stages):
+    """Put a softmax of that many stages into a plan."""
+    blocks = list(plan.blocks)
+    for n, block in enumerate(blocks):
+        if block.op == "softmax":
+            blocks[n] = block.with_folding(stages=stages)
+    blocks = give_fifos(tuple(blocks), (plan.inputs, plan.outputs), target.device).blocks
+    times = simulate_beats(blocks, plan.inputs, plan.outputs)
+    return replace(plan, blocks=tuple(blocks), interval=times.interval, latency=times.latency)
+
+
+@pytest.mark.parametrize(
+    ("network", "stages"),
+    covering([alone, one_class, of_pixels, scaled], [0, *DIVISION_STAGES]),
+    ids=lambda value: getattr(value, "__name__", value),
+)
+def test_cycles_are_those_of_the_hardware(network, stages, fix, simulate, rng):
+    target = find_board("ice40")
+    graph = fix(network(rng))
+    plan = with_softmax(schedule(graph, target), target, stages)
+    simulation = simulate(plan, graph)
+    trial = simulation.run(FRAMES)
+    assert trial.codes == trial.expected
+    assert trial.times == simulate_beats(plan.blocks, plan.inputs, plan.outputs, FRAMES)
+    trial = simulation.run(FRAMES, stall=0.4)
+    assert trial.codes == trial.expected
+
+
+def test_block_cycles_are_the_spacing_of_its_pixels(fix, rng):
+    target = find_board("ice40")
+    graph = fix(alone(rng))
+    plan = schedule(graph, target)
+    for stages in (0, *DIVISION_STAGES):
+        changed = with_softmax(plan, target, stages)
+        assert changed.interval == changed.blocks[-1].cycles
+
+
+@pytest.mark.parametrize("board", few(["ecp5", "icebreaker"], ["icebreaker"]))
+def test_a_final_softmax_does_not_bound_the_interval(board, fix, simulate, rng):
+    """It overlaps frames where it has to; the small one stays where it is fast enough."""
+    graph = fix(digits(rng))
+    target = find_board(board)
+    plan = schedule(graph, target)
+    assert plan.interval == (64 if board == "ecp5" else 128)
+    assert plan.blocks[-1].kind == "pipelined_softmax"
+    trial = simulate(plan, graph).run(8)
+    assert trial.codes == trial.expected
+    assert set(np.diff(trial.times.last_outputs)[-4:].tolist()) == {plan.interval}
+    slow = schedule(graph, target, target_fps=target.clock_mhz * 1e6 / 400)
+    assert slow.blocks[-1].kind == "softmax"
+    assert slow.resources.bram < plan.resources.bram
