@@ -17,7 +17,7 @@ from typing import Any
 
 from nnef_hw.errors import ToolError
 from nnef_hw.hardware.families import Family
-from nnef_hw.system.tools import run_tool
+from nnef_hw.system.tools import CrampedError, run_tool
 
 __all__ = ["map_design", "map_only"]
 
@@ -75,6 +75,8 @@ def map_design(
         try:
             seconds = _run_yosys([reading, *way, *ports], top, out_dir, log)
             break
+        except CrampedError:
+            raise
         except ToolError:
             if YOSYS_ASSERTION not in log.read_text(errors="replace"):
                 raise

@@ -34,6 +34,7 @@ from nnef_hw.system.process_group import run_process
 __all__ = [
     "PROBE",
     "TOOLS",
+    "CrampedError",
     "Spec",
     "Tool",
     "cache_directory",
@@ -119,6 +120,18 @@ PROBE = "empty"
 """Name of an empty file where tools are probed."""
 SCARCE_BYTES = 100_000_000
 """Space on a disk; with less, a tool that fails without a word has most likely filled it."""
+WORDS = 80
+"""Most characters that are shown of a tool's last words on a full disk."""
+FULL_BYTES = 1_000_000
+"""Space on a disk; with less, a tool that fails has most likely filled it, whatever it says."""
+CUT_BYTES = 65_536
+"""Space on a disk; with less, what a tool has just written is most likely cut off."""
+
+
+class CrampedError(ToolError, OutputError):
+    """A tool failed, most likely because the disk is full; not every tool says so."""
+
+    exit_status = OutputError.exit_status
 
 
 def _family_specs(family: Family) -> Iterator[tuple[str, Spec]]:
@@ -318,8 +331,10 @@ def run_tool(
     ------
     ToolError
         It failed; the message has its last lines and the log's path.
+    CrampedError
+        It failed with hardly any space left on the disk.
     OutputError
-        It failed because the disk is full.
+        It failed because the disk is full, or it has filled it, which not every tool notices.
     KeyboardInterrupt
         The call was interrupted; no process of the tool is left.
     """
@@ -327,6 +342,7 @@ def run_tool(
         tool = find_tool(tool)
     command = [*tool.command, *map(str, arguments)]
     begin = time.perf_counter()
+    before = shutil.disk_usage(cwd).free
     with contextlib.ExitStack() as stack:
         # what a killed tool leaves behind then lies where its user cleans up
         temporary = stack.enter_context(_temporary_folder(cwd))
@@ -348,6 +364,13 @@ def run_tool(
             output.seek(0)
             text = output.read().decode(errors="replace")
             raise _failure(tool, status, text, cwd, log)
+    if (free := shutil.disk_usage(cwd).free) < min(CUT_BYTES, before):
+        raise OutputError(
+            f"{tool.identity} has filled the disk: {free:,} bytes are free, and what it wrote last "
+            "may be cut off",
+            remedy=STORAGE[errno.ENOSPC],
+            location=Location(str(cwd)),
+        )
     return time.perf_counter() - begin
 
 
@@ -382,6 +405,14 @@ def _failure(
         # It may have had no place to say so: what it prints goes to the same disk.
         return OutputError(
             f"{tool.identity} {how} without a word, and only {free / 1e6:.1f} MB are free",
+            remedy=STORAGE[errno.ENOSPC],
+            location=Location(str(cwd)),
+        )
+    if free < FULL_BYTES:
+        where = f" (see {log})" if log is not None else ""
+        return CrampedError(
+            f"{tool.identity} {how}, most likely because the disk is full: {free / 1e6:.1f} MB are "
+            f"free; its last words are {lines[-1].strip()[:WORDS]!r}{where}",
             remedy=STORAGE[errno.ENOSPC],
             location=Location(str(cwd)),
         )

@@ -9,7 +9,7 @@ import pytest
 from nnef_hw.errors import OutputError, ToolError
 from nnef_hw.system import tools
 from nnef_hw.system.doctor import ToolStatus, doctor, is_well
-from nnef_hw.system.tools import TOOLS, Tool, cache_directory, find_tool, run_tool
+from nnef_hw.system.tools import TOOLS, CrampedError, Tool, cache_directory, find_tool, run_tool
 
 
 def program(folder, name, text):
@@ -190,11 +190,39 @@ def test_failure_without_a_word_on_a_full_disk(tmp_path, monkeypatch):
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=400_000))
     with pytest.raises(OutputError, match=r"without a word, and only 0\.4 MB are free"):
         run_tool(tool, ["raise SystemExit(1)"], cwd=tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=4_000_000))
     with pytest.raises(ToolError, match="status 1:\n    why"):
         run_tool(tool, ["raise SystemExit('why')"], cwd=tmp_path)
     monkeypatch.undo()
     with pytest.raises(ToolError, match="failed with status 1"):
         run_tool(tool, ["raise SystemExit(1)"], cwd=tmp_path)
+
+
+def test_failure_for_another_reason_on_a_full_disk(tmp_path, monkeypatch):
+    """What yosys says of a full disk: a file is not found, or its own assertion has failed."""
+    tool = Tool("python", (sys.executable, "-c"), "3.1", Path(sys.executable))
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=40_000))
+    log = tmp_path / "log"
+    with pytest.raises(CrampedError) as caught:
+        run_tool(tool, ["raise SystemExit('ERROR: File x not found')"], cwd=tmp_path, log=log)
+    assert caught.value.exit_status == 2
+    assert caught.value.reason == (
+        "python 3.1 failed with status 1, most likely because the disk is full: 0.0 MB are free; "
+        f"its last words are 'ERROR: File x not found' (see {log})"
+    )
+
+
+def test_success_on_a_full_disk(tmp_path, monkeypatch):
+    """What yosys writes is cut off without a word."""
+    tool = Tool("python", (sys.executable, "-c"), "3.1", Path(sys.executable))
+    usage = shutil.disk_usage(tmp_path)
+    free = iter([5_000_000, 100])
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=next(free)))
+    with pytest.raises(OutputError, match=r"python 3\.1 has filled the disk: 100 bytes are free"):
+        run_tool(tool, ["pass"], cwd=tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=100))
+    run_tool(tool, ["pass"], cwd=tmp_path)
 
 
 def test_cache_directory_is_the_environments(tmp_path, monkeypatch):
