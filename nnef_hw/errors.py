@@ -18,6 +18,7 @@ __all__ = [
     "NnefHwError",
     "OutputError",
     "SampleError",
+    "ShortageError",
     "TargetError",
     "ToolError",
     "UnroutedError",
@@ -105,6 +106,30 @@ class UsageError(NnefHwError):
 
 class TargetError(NnefHwError):
     """The model cannot be put on the chosen board: it does not fit, or no clock can be made."""
+
+
+class ShortageError(TargetError):
+    """A plan needs more of a target than it has: of its resources, or of its cycles.
+
+    Parameters
+    ----------
+    claim
+        What the model does not: ``model 'm' does not fit icebreaker (up5k)``.
+    arch
+        The architecture that was planned.
+    lack
+        What is short, and by how much.
+    """
+
+    def __init__(self, claim: str, arch: str, lack: str) -> None:
+        super().__init__(f"{claim} with --arch {arch}: {lack}")
+        self.claim = claim
+        self.arch = arch
+        self.lack = lack
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # to and from other processes
+        return type(self), (self.claim, self.arch, self.lack), self.__dict__
 
 
 class UnroutedError(TargetError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,11 @@ from rich.text import Text
 
 from nnef_hw.api.plan import Plan, Wishes
 from nnef_hw.api.show import Shown, framed
-from nnef_hw.architectures import AUTO, able_architectures
+from nnef_hw.architectures import AUTO, able_architectures, unable_architectures
 from nnef_hw.errors import SampleError
 from nnef_hw.flow.choice import Candidates, choose_plan
 from nnef_hw.flow.options import PlannedModel, check_wishes, find_target
+from nnef_hw.flow.remedy import Asked, Ways, remedied
 from nnef_hw.frontend import graph_hash, save
 from nnef_hw.ir import Graph
 from nnef_hw.passes.time.stream_time import StreamTime
@@ -257,15 +258,20 @@ class FixedModel(Shown):
         """
         target = find_target(board, device)
         check_wishes(arch, {"clock_mhz": clock_mhz, "target_fps": target_fps, "batch": batch})
-        plan, others = choose_plan(
-            Candidates(able_architectures(arch, self.graph)),
-            self.graph,
-            target,
-            clock_mhz=clock_mhz,
-            target_fps=target_fps,
-            layer_counters=layer_counters,
-            batch=batch,
-        )
+        asked = Asked(arch, clock_mhz, target_fps, layer_counters, batch)
+        with remedied(lambda: Ways(self.graph, asked), target):
+            plan, others = choose_plan(
+                Candidates(
+                    able_architectures(arch, self.graph),
+                    partial(unable_architectures, arch, self.graph),
+                ),
+                self.graph,
+                target,
+                clock_mhz=clock_mhz,
+                target_fps=target_fps,
+                layer_counters=layer_counters,
+                batch=batch,
+            )
         wishes: Wishes = {
             "board": board,
             "device": device,

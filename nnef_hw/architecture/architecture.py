@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import chain, count
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-from nnef_hw.errors import NnefHwError, UsageError
+from nnef_hw.errors import NnefHwError, TargetError, UsageError
 from nnef_hw.hardware.devices import Resources, Target
 from nnef_hw.ir import Graph
 from nnef_hw.parts.readers.reader import Reader
@@ -361,6 +361,15 @@ class Architecture(ABC, Generic[P]):
         TargetError
             If it does not fit; the error has the numbers.
         """
+
+    def may_fit(self, graph: Graph, target: Target, *, layer_counters: bool = False) -> bool:
+        """Whether it is worth while to plan a fixed graph for a target; takes far less time."""
+        del layer_counters
+        try:
+            self.check_weights(graph, target)
+        except TargetError:
+            return False
+        return True
 
     @abstractmethod
     def plan(

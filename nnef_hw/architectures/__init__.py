@@ -6,11 +6,17 @@ from typing import Any
 
 from nnef_hw.architecture.architecture import Architecture
 from nnef_hw.engine.architecture import SharedArray
-from nnef_hw.errors import raise_all
+from nnef_hw.errors import NnefHwError, raise_all
 from nnef_hw.ir import Graph
 from nnef_hw.streaming.architecture import Streaming
 
-__all__ = ["ARCHITECTURES", "AUTO", "able_architectures", "find_architecture"]
+__all__ = [
+    "ARCHITECTURES",
+    "AUTO",
+    "able_architectures",
+    "find_architecture",
+    "unable_architectures",
+]
 
 AUTO = "auto"
 """Stands for the architecture whose plan is best, of those that have hardware for a model."""
@@ -43,7 +49,14 @@ def able_architectures(name: str, graph: Graph) -> list[Architecture[Any]]:
         If none can: what the first of them lacks.
     """
     asked = ARCHITECTURES if name == AUTO else (find_architecture(name),)
-    problems = {architecture.name: architecture.problems(graph) for architecture in asked}
-    if all(problems.values()):
+    problems = unable_architectures(name, graph)
+    if len(problems) == len(asked):
         raise_all(problems[asked[0].name])
-    return [architecture for architecture in asked if not problems[architecture.name]]
+    return [architecture for architecture in asked if architecture.name not in problems]
+
+
+def unable_architectures(name: str, graph: Graph) -> dict[str, list[NnefHwError]]:
+    """Say by name why an architecture cannot run a graph, of those that were asked for."""
+    asked = ARCHITECTURES if name == AUTO else (find_architecture(name),)
+    problems = {architecture.name: architecture.problems(graph) for architecture in asked}
+    return {arch: found for arch, found in problems.items() if found}

@@ -12,7 +12,7 @@ from nnef_hw.engine.layers.network import lower
 from nnef_hw.engine.layers.support import check_engine
 from nnef_hw.engine.memory.store import find_store, stores
 from nnef_hw.engine.planning.plan import KEPT, SIMULATED, EnginePlan
-from nnef_hw.engine.planning.solver import check_memory, schedule_engine
+from nnef_hw.engine.planning.solver import ARCH, check_memory, schedule_engine
 from nnef_hw.engine.program.design import Design
 from nnef_hw.engine.program.listing import list_program
 from nnef_hw.engine.report import make_timeline, report_plan
@@ -39,7 +39,7 @@ def _ends(plan: EnginePlan, frames: int) -> Sequence[int]:
 class SharedArray(Architecture[EnginePlan]):
     """Layers run one after the other on one array; docs/engine.md."""
 
-    name = "engine"
+    name = ARCH
 
     def problems(self, graph: Graph) -> list[NnefHwError]:
         return check_engine(graph)

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from nnef_hw.architecture.architecture import Architecture, Plan
-from nnef_hw.errors import NnefHwError, raise_all
+from nnef_hw.errors import NnefHwError, ShortageError, raise_all
 from nnef_hw.hardware.devices import Target
 from nnef_hw.ir import Graph
 
-__all__ = ["Candidates", "choose_plan"]
+__all__ = ["Candidates", "best_plan", "choose_plan"]
 
 T = TypeVar("T")
+Unable = Callable[[], Mapping[str, Sequence[NnefHwError]]]
+
+
+def best_plan(plans: Sequence[Plan], *, smallest: bool) -> Plan:
+    """Return the plan with the fewest cycles, or with the fewest LUTs."""
+    return min(plans, key=lambda plan: plan.resources.lut if smallest else plan.interval)
 
 
 class Candidates:
@@ -22,10 +28,13 @@ class Candidates:
     ----------
     architectures
         Those that can run the model; of plans that are equally good, the first one's is taken.
+    unable
+        Says by name why others cannot run it; asked if none is left.
     """
 
-    def __init__(self, architectures: Sequence[Architecture[Any]]) -> None:
+    def __init__(self, architectures: Sequence[Architecture[Any]], unable: Unable = dict) -> None:
         self.left = list(architectures)
+        self._unable = unable
         self._refusals: dict[str, NnefHwError] = {}
 
     def each(self, step: Callable[[Architecture[Any]], T]) -> list[T]:
@@ -44,7 +53,7 @@ class Candidates:
                 self._refusals[architecture.name] = error
                 self.left.remove(architecture)
         if not self.left:
-            raise_all(list({str(error): error for error in self._refusals.values()}.values()))
+            raise_all(_together(self._refusals, self._unable))
         return results
 
     def plan(
@@ -58,7 +67,7 @@ class Candidates:
             If no plan is left: why each architecture was refused.
         """
         plans = self.each(make)
-        best = min(plans, key=lambda plan: plan.resources.lut if smallest else plan.interval)
+        best = best_plan(plans, smallest=smallest)
         others = [
             {"arch": plan.arch, "cycles_per_inference": plan.interval, "lut": plan.resources.lut,
              "refused": None}
@@ -70,6 +79,33 @@ class Candidates:
             for name, error in self._refusals.items()
         ]
         return best, others + refused
+
+
+def _together(refusals: Mapping[str, NnefHwError], unable: Unable) -> list[NnefHwError]:
+    """Return what there is to say: one error, if one architecture lacks something of the target."""
+    short = next((error for error in refusals.values() if isinstance(error, ShortageError)), None)
+    if short is None:
+        return list({str(error): error for error in refusals.values()}.values())
+    others = _others(short, refusals, unable)
+    return [ShortageError(short.claim, short.arch, "; ".join([short.lack, *others]))]
+
+
+def _others(
+    short: ShortageError, refusals: Mapping[str, NnefHwError], unable: Unable
+) -> Iterator[str]:
+    """Say why the other architectures are no way, without what was said of the first."""
+    for arch, error in refusals.items():
+        if error is short:
+            continue
+        if not isinstance(error, ShortageError):
+            yield f"nor with --arch {arch}: {error.reason}"
+        elif error.claim == short.claim:
+            yield f"nor with --arch {arch}: {error.lack}"
+        else:
+            yield error.reason
+    for arch, problems in unable().items():
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        yield f"--arch {arch} has no hardware for it: {problems[0].reason}{more}"
 
 
 def choose_plan(

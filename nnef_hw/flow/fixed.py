@@ -27,7 +27,7 @@ from nnef_hw.samples.samples import Samples
 
 __all__ = [
     "Judged", "Quantized", "buildable", "check_weights", "device_budget", "doubts", "fix_model",
-    "judge_model", "quantize_model", "windows",
+    "judge_model", "quantize_model", "rough", "windows",
 ]  # fmt: skip
 
 DEFAULT_SCHEME = Scheme()
@@ -187,6 +187,13 @@ def _judged_by(graph: Graph, samples: Samples) -> Samples:
     return others if len(others) <= most else others[:: -(-len(others) // most)]
 
 
+def rough(scheme: Scheme) -> Scheme:
+    """Return a scheme of the same formats that takes the least time."""
+    return replace(
+        scheme, calibration="minmax", weight_rounding="nearest", correct_bias=False, equalize=False
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Quantized:
     """A quantized model, and what belongs to it.
@@ -313,9 +320,7 @@ def check_weights(
     """
     if graph.stage == Stage.FIXED or samples is None:
         return
-    coarse = replace(
-        scheme, calibration="minmax", weight_rounding="nearest", correct_bias=False, equalize=False
-    )
+    coarse = rough(scheme)
     if searched:
         coarse = replace(coarse, weight_bits=min(scheme.weight_bits, *WIDTHS))
     canonical = graph if graph.stage == Stage.CANONICAL else simplify(graph)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from nnef_hw.architectures import able_architectures
+from nnef_hw.architectures import able_architectures, unable_architectures
 from nnef_hw.boards import Board
 from nnef_hw.codegen.board import fastest_clock
 from nnef_hw.errors import NnefHwError
@@ -24,9 +24,11 @@ from nnef_hw.flow.clock import search_clock
 from nnef_hw.flow.emit import emit
 from nnef_hw.flow.fixed import check_weights, device_budget, quantize_model
 from nnef_hw.flow.options import BuildOptions, PlannedModel, check_options
+from nnef_hw.flow.remedy import Asked, Ways, remedied
 from nnef_hw.flow.reporting import library_versions, write_report
 from nnef_hw.flow.steps import Steps
 from nnef_hw.flow.summary import describe_steps
+from nnef_hw.flow.survey import narrowed
 from nnef_hw.flow.weights import (
     base_digest,
     base_options,
@@ -266,7 +268,10 @@ def _plan(
         nonlocal candidates
         rounding = options.scheme.rounding
         asked = built if rounding == "author" else built.replaced(rounding=rounding)
-        candidates = Candidates(able_architectures(options.arch, asked))
+        candidates = Candidates(
+            able_architectures(options.arch, asked),
+            partial(unable_architectures, options.arch, asked),
+        )
         candidates.each(
             lambda architecture: check_weights(
                 simple, used, options.scheme, target, architecture, searched=drop is not None
@@ -276,26 +281,37 @@ def _plan(
     def check_fixed(fixed: Graph) -> None:
         able_architectures(options.arch, fixed)
 
-    made = quantize_model(
-        graph,
-        samples,
-        options.scheme,
-        options.stream,
-        budget=None if drop is None else device_budget(drop, target.device),
-        progress=lambda what, done, total: progress(f"{what}, {done} of {total}"),
-        check=check,
-        judges=True,
-        check_fixed=check_fixed,
-    )
-    plan, others = choose_plan(
-        candidates,
-        made.fixed,
-        target,
-        clock_mhz=options.clock_mhz,
-        target_fps=options.target_fps,
-        layer_counters=options.layer_counters,
-        batch=options.batch,
-    )
+    def ways() -> Ways:
+        progress("looking for a way that works")
+        asked = Asked(
+            options.arch, options.clock_mhz, options.target_fps, options.layer_counters,
+            options.batch,
+        )  # fmt: skip
+        narrower = narrowed(graph, samples, options.scheme, options.stream)
+        fixed = graph if narrower is None else narrower(options.scheme.weight_bits)
+        return Ways(fixed, asked, None if drop is not None else narrower)
+
+    with remedied(ways, target):
+        made = quantize_model(
+            graph,
+            samples,
+            options.scheme,
+            options.stream,
+            budget=None if drop is None else device_budget(drop, target.device),
+            progress=lambda what, done, total: progress(f"{what}, {done} of {total}"),
+            check=check,
+            judges=True,
+            check_fixed=check_fixed,
+        )
+        plan, others = choose_plan(
+            candidates,
+            made.fixed,
+            target,
+            clock_mhz=options.clock_mhz,
+            target_fps=options.target_fps,
+            layer_counters=options.layer_counters,
+            batch=options.batch,
+        )
     return PlannedModel(
         graph, made.samples, made.fixed, made.canonical, plan, others, made.window, made.warnings
     )

@@ -10,10 +10,16 @@ from typing import Any
 import numpy as np
 
 from nnef_hw.architecture.architecture import Architecture, Plan
-from nnef_hw.architectures import AUTO, able_architectures, find_architecture
+from nnef_hw.architectures import (
+    AUTO,
+    able_architectures,
+    find_architecture,
+    unable_architectures,
+)
 from nnef_hw.errors import ErrorGroup, NnefHwError
 from nnef_hw.flow.choice import Candidates
-from nnef_hw.flow.fixed import DEFAULT_SCHEME, quantize_model
+from nnef_hw.flow.fixed import DEFAULT_SCHEME, quantize_model, rough
+from nnef_hw.flow.remedy import Asked, Narrowed, Ways, remedied
 from nnef_hw.hardware.devices import Target
 from nnef_hw.ir import Graph, Stage
 from nnef_hw.ir.batch import join_batch, join_steps, sample_extents
@@ -24,7 +30,7 @@ from nnef_hw.quantize.calibration.observe import Progress
 from nnef_hw.samples.samples import Samples
 from nnef_hw.system.workers import Here, Pool, as_done, processes_for
 
-__all__ = ["Outlook", "noise", "outlooks", "plan_target", "roughly_fixed", "survey"]
+__all__ = ["Outlook", "narrowed", "noise", "outlooks", "plan_target", "roughly_fixed", "survey"]
 
 FRAMES = 8
 STEPS = 4
@@ -108,15 +114,22 @@ def outlooks(
     fixed = roughly_fixed(graph, samples, scheme, stream)
     with processes_for(len(targets)) as pool:
         found = survey(
-            fixed, targets, arch=arch, clock_mhz=clock_mhz, target_fps=target_fps, pool=pool,
+            fixed,
+            targets,
+            narrowed(graph, samples, scheme, stream),
+            arch=arch,
+            clock_mhz=clock_mhz,
+            target_fps=target_fps,
+            pool=pool,
             progress=lambda what, done, total: say(f"{what}, {done} of {total}"),
-        )  # fmt: skip
+        )
         return list(found)
 
 
 def survey(
     fixed: Graph,
     targets: Iterable[Target],
+    narrowed: Narrowed | None = None,
     *,
     arch: str = AUTO,
     clock_mhz: float | None = None,
@@ -130,6 +143,8 @@ def survey(
 
     Parameters
     ----------
+    narrowed
+        The graph with weights of so many bits, if it can be had: see :class:`.Ways`.
     pool
         What plans; this process by default.
     progress
@@ -158,11 +173,16 @@ def survey(
         jobs[key] = pool.submit(plan_target, fixed, key[0], named, clock, target_fps)
     for count, _ in enumerate(as_done(list(jobs.values()))):
         progress("planning", count + 1, len(jobs))
-    plans: dict[Hashable, Plan | NnefHwError] = {key: job.result() for key, job in jobs.items()}
+    plans: dict[tuple[Hashable, ...], Plan | NnefHwError] = {
+        key: job.result() for key, job in jobs.items()
+    }
+    ways = Ways(fixed, Asked(arch, clock_mhz, target_fps), narrowed, plans)
     for target, clock in asked:
         found = {one.name: plans[_key(one, target, clock, target_fps)] for one in able}
+        candidates = Candidates(able, partial(unable_architectures, arch, fixed))
         try:
-            plan, _ = Candidates(able).plan(partial(_taken, found), smallest=target_fps is not None)
+            with remedied(lambda: ways, target):
+                plan, _ = candidates.plan(partial(_taken, found), smallest=target_fps is not None)
         except NnefHwError as error:
             yield _refused(target, clock, error)
         else:
@@ -214,11 +234,21 @@ def roughly_fixed(
     simple = simplify(graph) if graph.stage == Stage.FLOAT else graph
     if graph.stage != Stage.FIXED and samples is None:
         samples = noise(simple)
-        scheme = replace(
-            scheme, calibration="minmax", weight_rounding="nearest", correct_bias=False,
-            equalize=False,
-        )  # fmt: skip
+        scheme = rough(scheme)
     return quantize_model(simple, samples, scheme, stream).fixed
+
+
+def narrowed(
+    graph: Graph, samples: Samples | None, scheme: Scheme, stream: StreamTime | None
+) -> Narrowed | None:
+    """Return what gives a model's fixed graph with narrower weights; None if its author fixed it.
+
+    Ranges are rough. Parameters are those of :func:`roughly_fixed`.
+    """
+    if graph.stage == Stage.FIXED:
+        return None
+    few = None if samples is None else samples[:FRAMES]
+    return lambda bits: roughly_fixed(graph, few, replace(rough(scheme), weight_bits=bits), stream)
 
 
 def noise(graph: Graph) -> Samples:

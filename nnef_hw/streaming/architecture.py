@@ -15,7 +15,7 @@ from nnef_hw.streaming.foldings.plan import Plan
 from nnef_hw.streaming.foldings.siblings import apart
 from nnef_hw.streaming.foldings.support import check_streamable
 from nnef_hw.streaming.report import report_plan
-from nnef_hw.streaming.search.misfit import check_weights
+from nnef_hw.streaming.search.misfit import ARCH, check_weights, may_fit
 from nnef_hw.streaming.search.solver import schedule
 
 __all__ = ["Streaming"]
@@ -24,13 +24,16 @@ __all__ = ["Streaming"]
 class Streaming(Architecture[Plan]):
     """Activations flow from layer to layer; docs/design.md, section 5."""
 
-    name = "streaming"
+    name = ARCH
 
     def problems(self, graph: Graph) -> list[NnefHwError]:
         return check_streamable(graph)
 
     def check_weights(self, graph: Graph, target: Target) -> None:
         check_weights(graph.name, lower(graph), target)
+
+    def may_fit(self, graph: Graph, target: Target, *, layer_counters: bool = False) -> bool:
+        return may_fit(lower(graph), target, layer_counters=layer_counters)
 
     def plan(
         self,

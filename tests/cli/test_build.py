@@ -15,6 +15,7 @@ from cli_cases import (
     write_samples,
 )
 
+from nnef_hw.flow.fixed import fix_model
 from nnef_hw.frontend import save
 from nnef_hw.testing import GraphBuilder
 
@@ -132,7 +133,7 @@ def test_wrong_model_keeps_the_previous_build(built, refused, tmp_path):
         (["--freq=-24"], "--freq must be positive, not -24"),
         (["--freq", "nan"], "--freq must be positive, not nan"),
         (["--freq", "1e300"], "nearest possible: 270 MHz"),
-        (["--target-fps", "1e9"], r"does not reach 1e\+09 .*at 24 MHz.*ask for less; \d+ is"),
+        (["--target-fps", "1e9"], r"does not reach 1e\+09 .*at 24 MHz.*; use --target-fps \d+: "),
         (["--target-fps", "0"], "--target-fps must be positive, not 0"),
         (["--target-fps", "inf"], "--target-fps must be positive, not inf"),
         (["--target-fps", "1e-320"], "--target-fps must be positive"),
@@ -155,9 +156,13 @@ def test_float_model_without_samples_is_refused(refused, tiny, out):
     refused("run", model, *options, match="is not quantized; run nnef-hw quantize first")
 
 
-def test_model_that_does_not_fit_is_refused(refused, tmp_path, monkeypatch):
-    # Its weights say so before it is calibrated.
-    monkeypatch.delattr("nnef_hw.flow.fixed.fix_model")
+def test_model_that_does_not_fit_is_refused(refused, cli, tmp_path, monkeypatch):
+    # Its weights say so before it is calibrated, and the remedy takes rough ranges.
+    def roughly(graph, samples, scheme, **options):
+        assert scheme.calibration == "minmax"
+        return fix_model(graph, samples, scheme, **options)
+
+    monkeypatch.setattr("nnef_hw.flow.fixed.fix_model", roughly)
     net = GraphBuilder("large")
     weights = np.random.default_rng(0).normal(size=(157, 127))
     net.op("linear", net.input("x", [1, 127]), weights, np.zeros((1, 157)), name="y")
@@ -166,12 +171,19 @@ def test_model_that_does_not_fit_is_refused(refused, tmp_path, monkeypatch):
     command = ("build", tmp_path / "large.nnef.tgz", "--calibrate", samples)
     command += ("--arch", "streaming", "--board")
     result = refused(
-        *command, "icebreaker", "--out", tmp_path / "out", match="use a board that it fits: "
+        *command, "icebreaker", "--out", tmp_path / "out", match="; use --arch engine: "
     )
-    assert "'large' does not fit icebreaker (up5k): it takes at least " in result.err
+    assert "'large' does not fit icebreaker (up5k) with --arch streaming: it takes at least " in (
+        result.err
+    )
     assert " block RAMs, " in result.err
     assert " more than the 29 left beside the host link (" in result.err
-    assert re.search(r"it fits: tang_nano_9k, ulx3s_12f, .* or \d+ larger ones", result.err)
+    cycles = re.search(r"use --arch engine: ([\d,]+) cycles, [\d,.]+ inferences/s\s*$", result.err)[
+        1
+    ]
+    asked = ("--board", "icebreaker", "--arch", "engine", "--json")
+    (row,) = cli("plan", tmp_path / "large.nnef.tgz", *asked).json["boards"]
+    assert row["cycles_per_inference"] == int(cycles.replace(",", ""))
 
 
 def test_wrong_out_is_refused(refused, tiny, tmp_path):

@@ -138,7 +138,7 @@ def test_plans(builder, rng, fix):
     assert ENGINE.read_plan(plan.to_json(), graph).dumps() == plan.dumps()
     with pytest.raises(ValueError, match="not one of this model"):
         ENGINE.read_plan({**plan.to_json(), "interval": 1}, graph)
-    with pytest.raises(TargetError, match="no engine that fits takes fewer than"):
+    with pytest.raises(TargetError, match="no array that fits takes fewer than"):
         ENGINE.plan(graph, board, target_fps=1e9)
     with pytest.raises(UsageError, match="--layer-counters"):
         ENGINE.plan(graph, board, layer_counters=True)

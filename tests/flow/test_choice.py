@@ -4,7 +4,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from nnef_hw.errors import ErrorGroup, SampleError, TargetError
+from nnef_hw.errors import (
+    ErrorGroup,
+    ModelError,
+    SampleError,
+    ShortageError,
+    TargetError,
+    UsageError,
+)
 from nnef_hw.flow.choice import Candidates
 from nnef_hw.hardware.devices import Resources
 
@@ -66,6 +73,37 @@ def test_all_refusals_are_told_when_none_is_left():
     assert [str(error) for error in found.value.errors] == ["first is full", "second is full"]
     with pytest.raises(TargetError, match=r"^first is full$"):
         candidates("first").each(refuse("first"))
+
+
+def test_what_each_lacks_is_one_error():
+    """What was said of the first is not said again; those without hardware say why."""
+    claims = {"first": "model 'm' does not fit b", "second": "model 'm' does not fit b"}
+
+    def step(architecture):
+        raise ShortageError(claims[architecture.name], architecture.name, "it takes 3 of 2")
+
+    unable = {"third": [ModelError("softmax 's': not yet", remedy="omit it"), ModelError("x")]}
+    both = Candidates([SimpleNamespace(name=name) for name in claims], lambda: unable)
+    with pytest.raises(ShortageError) as found:
+        both.each(step)
+    assert str(found.value) == (
+        "model 'm' does not fit b with --arch first: it takes 3 of 2; nor with --arch second: it "
+        "takes 3 of 2; --arch third has no hardware for it: softmax 's': not yet (and 1 more)"
+    )
+
+
+def test_one_that_lacks_room_and_one_that_cannot_be_asked_for():
+    def step(architecture):
+        if architecture.name == "first":
+            raise UsageError("--batch is for engines", remedy="omit it")
+        raise ShortageError("model 'm' does not fit b", architecture.name, "it takes 3 of 2")
+
+    with pytest.raises(ShortageError) as found:
+        candidates("first", "second").each(step)
+    assert str(found.value) == (
+        "model 'm' does not fit b with --arch second: it takes 3 of 2; nor with --arch first: "
+        "--batch is for engines"
+    )
 
 
 def test_a_reason_that_all_share_is_told_once():

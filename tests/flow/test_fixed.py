@@ -11,7 +11,6 @@ from nnef_hw.passes import simplify
 from nnef_hw.quantize import Scheme
 from nnef_hw.samples.samples import Samples
 from nnef_hw.streaming.architecture import Streaming
-from nnef_hw.streaming.search import misfit
 from nnef_hw.streaming.search.solver import schedule
 from nnef_hw.testing import GraphBuilder
 
@@ -35,8 +34,7 @@ def amounts(error):
     return re.search(r"at least [\d,]+ block RAMs, .*? the host link \(.*?\)", error.reason)[0]
 
 
-def test_too_many_weights_are_found_before_calibration(model, monkeypatch):
-    monkeypatch.setattr(misfit, "BOARDS", (BOARD, find_board("tang_nano_9k")))
+def test_too_many_weights_are_found_before_calibration(model):
     graph, samples = model(157)
     with pytest.raises(TargetError) as early:
         check_weights(graph, samples, Scheme(), BOARD, Streaming(), searched=False)
@@ -44,7 +42,6 @@ def test_too_many_weights_are_found_before_calibration(model, monkeypatch):
     with pytest.raises(TargetError) as late:
         schedule(fixed, BOARD)
     assert amounts(early.value) == amounts(late.value)
-    assert early.value.remedy == late.value.remedy
     # They depend on ranges.
     assert "LUTs" in late.value.reason
     assert "LUTs" not in early.value.reason

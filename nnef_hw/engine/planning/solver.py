@@ -13,12 +13,15 @@ from nnef_hw.engine.planning.plan import EnginePlan
 from nnef_hw.engine.planning.sizes import sizes
 from nnef_hw.engine.program.design import Design
 from nnef_hw.engine.timing.residency import feeds
-from nnef_hw.errors import TargetError
+from nnef_hw.errors import ShortageError, TargetError
 from nnef_hw.hardware.devices import Device, Resources, Target
 from nnef_hw.hardware.geometry.blockram import SPRAM_SHAPE
 from nnef_hw.ir import Graph
 
-__all__ = ["check_memory", "schedule_engine", "with_room"]
+__all__ = ["ARCH", "check_memory", "schedule_engine", "with_room"]
+
+ARCH = "engine"
+"""Name of the architecture."""
 
 RINGS = (1024, 512, 256, 128)
 """Words of weights that may come ahead, where they come from a memory."""
@@ -66,12 +69,11 @@ def schedule_engine(
     wanted = int(best.clock_mhz * 1e6 / target_fps)
     enough = [plan for plan in fitting if plan.interval <= wanted]
     if not enough:
-        rate = best.clock_mhz * 1e6 / best.interval
-        raise TargetError(
+        raise ShortageError(
             f"model {graph.name!r} does not reach {target_fps:g} inferences/s on {target.name} at "
-            f"{best.clock_mhz:g} MHz: no engine that fits takes fewer than {best.interval:,} "
-            "cycles each",
-            remedy=f"ask for less; {rate:.0f} is the most it could be",
+            f"{best.clock_mhz:g} MHz ({wanted:,} cycles each)",
+            ARCH,
+            f"no array that fits takes fewer than {best.interval:,} cycles",
         )
     return min(enough, key=lambda plan: (plan.multipliers, _together(plan), plan.interval))
 
@@ -206,10 +208,10 @@ def check_memory(graph: Graph, target: Target) -> None:
     engines = [Design(network, size, target.device).engine for size in tried]
     counts = [engine.weight_memories[0].count for engine in engines]
     if min(counts) > target.device.bram:
-        raise TargetError(
-            f"model {graph.name!r} does not fit {target.name} ({target.device.name}) with --arch "
-            f"engine: its weights take {min(counts)} of {target.device.bram} block RAMs",
-            remedy="choose a larger board",
+        raise ShortageError(
+            f"model {graph.name!r} does not fit {target.name} ({target.device.name})",
+            ARCH,
+            f"its weights take {min(counts)} of {target.device.bram} block RAMs",
         )
 
 
@@ -223,7 +225,7 @@ def _short(used: Resources, device: Device) -> Iterator[tuple[str, int, int]]:
             yield name, wanted, usable
 
 
-def _misfit(plans: list[EnginePlan], target: Target) -> TargetError:
+def _misfit(plans: list[EnginePlan], target: Target) -> ShortageError:
     """Say what the array that lacks least would take."""
 
     def excess(plan: EnginePlan) -> float:
@@ -248,9 +250,9 @@ def _misfit(plans: list[EnginePlan], target: Target) -> TargetError:
     banks = target.device.spram * SPRAM_SHAPE[0] * SPRAM_SHAPE[1] // 8
     if banks and not design.engine.single_port:
         why += f"; its single-port RAMs hold {banks:,}, half of them what a layer reads"
-    return TargetError(
-        f"model {plan.model!r} does not fit {target.name} ({target.device.name}) with --arch "
-        f"engine: an array of {design.shape.rows} x {design.shape.lanes} takes "
+    return ShortageError(
+        f"model {plan.model!r} does not fit {target.name} ({target.device.name})",
+        ARCH,
+        f"an array of {design.shape.rows} x {design.shape.lanes} takes "
         f"{' and '.join(reasons)}{why}",
-        remedy="choose a larger board, or a smaller network",
     )

@@ -1,8 +1,7 @@
-"""Why a network does not fit a board, proven and in numbers; and what would help."""
+"""Why a network does not fit a board, proven and in numbers."""
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,17 +10,13 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.boards import BOARDS
-from nnef_hw.errors import TargetError
+from nnef_hw.errors import ShortageError
 from nnef_hw.hardware.devices import Device, Resources, Target
-from nnef_hw.hardware.families import Family
-from nnef_hw.streaming.beats.fifos import give_fifos
 from nnef_hw.streaming.foldings.block import Block
 from nnef_hw.streaming.foldings.budget import (
     Budget,
     border_resources,
     budget_of,
-    largest,
     queue_resources,
     total_resources,
 )
@@ -29,14 +24,15 @@ from nnef_hw.streaming.foldings.plan import LayerGraph
 from nnef_hw.streaming.foldings.resources import LUT_SHARE
 from nnef_hw.streaming.search.knapsack import BRAM, DSP, Table, cheapest, choose, least
 from nnef_hw.streaming.search.lanes import why_not_whole, wider
-from nnef_hw.streaming.search.options import network_options, useful_options
+from nnef_hw.streaming.search.options import network_options
 from nnef_hw.streaming.search.search import Search
 
-__all__ = ["Misfit", "check_room", "check_weights"]
+__all__ = ["ARCH", "Misfit", "check_room", "check_weights", "may_fit"]
+
+ARCH = "streaming"
+"""Name of the architecture."""
 
 NAMES = ("LUTs", "DSP blocks", "block RAMs", "single-port RAMs")
-FEW_BOARDS = 4
-"""Most boards that are named, the smallest ones."""
 FEW = 3
 """Most layers that are named."""
 BITS_PER_LUT = 16
@@ -113,8 +109,8 @@ class Misfit:
         assert chosen is not None
         return [layer[n] for layer, n in zip(self.options, chosen, strict=True)]
 
-    def too_slow(self, target_fps: float, clock: float, found: int | None) -> TargetError:
-        """Say what rate would be possible, with wider streams as well.
+    def too_slow(self, target_fps: float, clock: float, found: int | None) -> ShortageError:
+        """Say what is short of a rate, with wider streams as well.
 
         Parameters
         ----------
@@ -131,7 +127,6 @@ class Misfit:
             for options in tried
         ]
         interval = min(least for least in intervals if least is not None)
-        remedy = f"ask for less; {clock * 1e6 / interval:.0f} is the most it could be"
         if interval > wanted:
             reason = f"no foldings that fit together take fewer than {interval:,} cycles"
             reason += self._what_is_short_of(wanted, tried)
@@ -142,11 +137,11 @@ class Misfit:
                 f"foldings of {interval:,} cycles fit together, but layers wait for each other: "
                 f"the fastest design found takes {found:,} cycles"
             )
-            remedy = f"ask for at most {int(clock * 1e6 / found)}, or for a faster clock"
-        return TargetError(
+        return ShortageError(
             f"model {self.model!r} does not reach {target_fps:g} inferences/s on "
-            f"{self.target.name} at {clock:g} MHz, {wanted:,} cycles each: {reason}",
-            remedy=remedy,
+            f"{self.target.name} at {clock:g} MHz ({wanted:,} cycles each)",
+            ARCH,
+            reason,
         )
 
     def _what_is_short_of(self, wanted: int, tried: Sequence[Sequence[Sequence[Block]]]) -> str:
@@ -168,7 +163,7 @@ class Misfit:
             return ""
         return f"; for {wanted:,} {misfit._one_short() or misfit._together_short()}"
 
-    def error(self, design: Sequence[Block] = ()) -> TargetError:
+    def error(self, design: Sequence[Block] = ()) -> ShortageError:
         """Say what is lacking.
 
         Parameters
@@ -180,9 +175,10 @@ class Misfit:
             reason = self._too_many_fifos(design)
         else:
             reason = self._one_short() or self._together_short()
-        return TargetError(
-            f"model {self.model!r} does not fit {self.target.name} ({self.device.name}): {reason}",
-            remedy=self.remedy(design),
+        return ShortageError(
+            f"model {self.model!r} does not fit {self.target.name} ({self.device.name})",
+            ARCH,
+            reason,
         )
 
     def _one_short(self) -> str:
@@ -251,81 +247,21 @@ class Misfit:
         *first, last = layers
         return f"most in {', '.join(first)} and {last}" if first else f"all in {last}"
 
-    def remedy(self, design: Sequence[Block] = ()) -> str:
-        """Name what the network would fit: boards, and widths of weights."""
-        boards = self._boards(design)
-        bits = self._weight_bits(queue_resources(design, self.device))
-        now, then = (-(-_weight_bits(self.network, most) // 8) for most in (None, bits))
-        narrower = f"--weight-bits {bits} ({then:,} bytes of weights instead of {now:,})"
-        if boards:
-            text = f"use a board that it fits: {', '.join(boards[:FEW_BOARDS])}"
-            if (more := len(boards) - FEW_BOARDS) > 0:
-                text += f" or {more} larger ones" if more > 1 else f" or {boards[-1]}"
-            return f"{text}; or {narrower}" if bits else text
-        text = "no board known here is big enough"
-        return f"{text}; use {narrower}" if bits else f"{text}; use fewer or smaller layers"
-
-    def _boards(self, design: Sequence[Block]) -> list[str]:
-        """Name the boards that the network fits, the smallest first.
-
-        FIFOs are those of a design for its family.
-        """
-        families: dict[Family, list[Target]] = {}
-        for board in BOARDS:
-            families.setdefault(board.device.family, []).append(board)
-        found = set()
-        for boards in families.values():
-            device = largest([board.device for board in boards])
-            if _weight_bits(self.network) > _room(device):
-                continue
-            options = network_options(self.network, device)
-            tables = _tables(options)
-            fifos = None
-            for board in boards:
-                limits = _limits(self._budget(board))
-                chosen = choose(tables, limits)
-                if chosen is None:
-                    continue
-                if fifos is None and design and device.family is self.device.family:
-                    fifos = queue_resources(design, device)
-                elif fifos is None:
-                    blocks = [layer[n] for layer, n in zip(options, chosen, strict=True)]
-                    fifos = self._fifos(blocks, board.device)
-                if choose(tables, limits - _amounts(fifos)) is not None:
-                    found.add(board.name)
-        fitting = [board for board in BOARDS if board.name in found]
-        return [board.name for board in sorted(fitting, key=lambda board: board.device.lut)]
-
-    def _weight_bits(self, fifos: Resources) -> int:
-        """Return the most bits of weights with which the network would fit; 0 if none would do."""
-        room = _room(self.device)
-        if _weight_bits(self.network, 1) > room:
-            return 0
-        limits = self.limits - _amounts(fifos)
-
-        def fits(bits: int) -> bool:
-            if _weight_bits(self.network, bits) > room:
-                return False
-            layers = [layer.narrowed(bits) for layer in self.network.layers]
-            options = [useful_options(layer, self.device) for layer in layers]
-            return choose(_tables(options), limits) is not None
-
-        widest = max(layer.weight_bits for layer in self.network.layers) - 1
-        if widest < 1 or not fits(1):
-            return 0
-        narrower = range(2, widest + 1)
-        return 1 + bisect_left(narrower, True, key=lambda bits: not fits(bits))
-
     def _budget(self, target: Target) -> Budget:
         link = border_resources(self.network, target, self.layer_counters)
         return budget_of(target.device, link, LUT_SHARE)
 
-    def _fifos(self, blocks: Sequence[Block], device: Device) -> Resources:
-        """Return what the FIFOs of a design take."""
-        if all(len(block.sources) == 1 for block in blocks):
-            return Resources()
-        sized = give_fifos(blocks, (self.network.inputs, self.network.outputs), device).blocks
-        return queue_resources(sized, device)
+
+def may_fit(network: LayerGraph, target: Target, *, layer_counters: bool) -> bool:
+    """Whether the layers of a network fit a target, but for the FIFOs between branches.
+
+    It takes a small part of the time of a plan. How large FIFOs are depends on the foldings: those
+    of the smallest ones may be many times as large as those of a design that fits.
+    """
+    if _weight_bits(network) > _room(target.device):
+        return False
+    options = network_options(network, target.device)
+    return Misfit("", network, target, layer_counters, options).feasible
 
 
 def check_room(model: str, network: LayerGraph, target: Target, *, layer_counters: bool) -> None:
@@ -333,7 +269,7 @@ def check_room(model: str, network: LayerGraph, target: Target, *, layer_counter
 
     Raises
     ------
-    TargetError
+    ShortageError
         If they are more than all its memories and LUTs have bits.
     """
     bits, room = _weight_bits(network), _room(target.device)
@@ -341,11 +277,11 @@ def check_room(model: str, network: LayerGraph, target: Target, *, layer_counter
         return
     misfit = Misfit(model, network, target, layer_counters=layer_counters, options=())
     layers = np.array([layer.weights_of_model * layer.weight_bits // 8 for layer in network.layers])
-    raise TargetError(
-        f"model {model!r} does not fit {target.name} ({target.device.name}): its weights take "
-        f"{bits // 8:,} bytes ({misfit.largest(layers)}), and all memories and LUTs of the device "
-        f"together hold {room // 8:,}",
-        remedy=misfit.remedy(),
+    raise ShortageError(
+        f"model {model!r} does not fit {target.name} ({target.device.name})",
+        ARCH,
+        f"its weights take {bits // 8:,} bytes ({misfit.largest(layers)}), and all memories and "
+        f"LUTs of the device together hold {room // 8:,}",
     )
 
 
@@ -354,7 +290,7 @@ def check_weights(model: str, network: LayerGraph, target: Target) -> None:
 
     Raises
     ------
-    TargetError
+    ShortageError
         If the layers need more block RAMs than the target has, in any folding.
     """
     device = target.device
@@ -367,12 +303,9 @@ def check_weights(model: str, network: LayerGraph, target: Target) -> None:
         raise misfit.error()
 
 
-def _weight_bits(network: LayerGraph, most: int | None = None) -> int:
-    """Return the bits of all weights, if none has more than so many."""
-    return sum(
-        layer.weights_of_model * (layer.narrowed(most) if most else layer).weight_bits
-        for layer in network.layers
-    )
+def _weight_bits(network: LayerGraph) -> int:
+    """Return the bits of all weights."""
+    return sum(layer.weights_of_model * layer.weight_bits for layer in network.layers)
 
 
 def _room(device: Device) -> int:
