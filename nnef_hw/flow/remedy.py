@@ -72,7 +72,7 @@ class Ways:
         """Return what to do, and what it costs: the first of these that works.
 
         Another architecture on the same target, a lower rate, another board (or, for plain IP,
-        another device; the smallest), narrower weights.
+        another device; the smallest that is no smaller, if there is one), narrower weights.
         """
         ways = (
             self._other_architecture, self._lower_rate, self._other_target, self._narrower_weights,
@@ -109,7 +109,11 @@ class Ways:
         others: list[tuple[str, Target]] = [(f"--board {board.name}", board) for board in BOARDS]
         if target.name == NO_BOARD:
             others = [(f"--device {x.name}", find_target(NO_BOARD, x.name)) for x in DEVICES]
-        for option, other in sorted(others, key=lambda pair: pair[1].device.lut):
+        least = target.device.lut
+        # The next larger ones first: smaller ones have room elsewhere, and are slow.
+        for option, other in sorted(
+            others, key=lambda pair: (pair[1].device.lut < least, pair[1].device.lut)
+        ):
             if other.device != target.device and self._has_clock(other):
                 plan = self._plan(other, self._asked)
                 if plan is not None:

@@ -79,6 +79,15 @@ def test_another_board(fix, perceptron):
                 plan(graph, smaller)
 
 
+def test_a_board_that_is_larger(fix, perceptron):
+    """An iCE40UP5K runs it as well, with its single-port RAMs: that comes after all larger ones."""
+    device = replace(find_board("tang_nano_9k").device, bram=3)
+    graph, target = fix(perceptron), replace(find_board("tang_nano_9k"), device=device)
+    assert plan(graph, find_board("icebreaker"))
+    name = re.match(r"use --board (\w+): ", refuse(graph, target).remedy)[1]
+    assert find_board(name).device.lut >= device.lut
+
+
 def test_another_device_for_plain_ip(fix, perceptron):
     graph, target = fix(perceptron, activation_bits=12), find_target("none", "up5k")
     error = refuse(graph, target)
