@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from nnef_hw.arithmetic.numerics import FeatureScales
+from nnef_hw.arithmetic.features import FeatureScales
 from nnef_hw.codegen.comments import printable
 from nnef_hw.host.manifest import Manifest, TensorStream
 

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nnef_hw.arithmetic.numerics import FeatureScales, IntArray, QType
+from nnef_hw.arithmetic.features import FeatureScales
+from nnef_hw.arithmetic.numerics import IntArray, QType
 from nnef_hw.errors import UsageError
 from nnef_hw.hardware.geometry.stream_rows import StreamRows
 

@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.arithmetic.numerics import FeatureScales, QType
+from nnef_hw.arithmetic.features import FeatureScales
+from nnef_hw.arithmetic.numerics import QType
 from nnef_hw.errors import Location
 from nnef_hw.hardware.geometry.stream_rows import StreamRows
 from nnef_hw.ir.operators import Attributes, CanonicalOperator, Operator, Trait, operator

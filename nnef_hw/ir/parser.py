@@ -29,7 +29,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.arithmetic.numerics import AddRequant, FeatureScales, QType, Requant
+from nnef_hw.arithmetic.features import FeatureScales
+from nnef_hw.arithmetic.numerics import AddRequant, QType, Requant
 from nnef_hw.arithmetic.tflite.numerics import TfliteAddRequant, TfliteAverage, TfliteRequant
 from nnef_hw.errors import Location, ModelError
 from nnef_hw.hardware.geometry.stream_rows import StreamRows

@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nnef_hw.arithmetic.numerics import FeatureScales, QType
+from nnef_hw.arithmetic.features import FeatureScales
+from nnef_hw.arithmetic.numerics import QType
 from nnef_hw.codegen.header import model_header
 from nnef_hw.host.manifest import Manifest, TensorStream
 from nnef_hw.host.streams import to_stream

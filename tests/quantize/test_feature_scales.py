@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nnef_hw.arithmetic.numerics import FeatureScales, QType
+from nnef_hw.arithmetic.features import FeatureScales
+from nnef_hw.arithmetic.numerics import QType
 from nnef_hw.frontend import graph_hash, load, save
 from nnef_hw.ir import Quantization, format_graph, parse_graph, verify
 from nnef_hw.passes import simplify

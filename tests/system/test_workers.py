@@ -35,7 +35,7 @@ def killed():
 # Functions of this file: its processes find it by its name.
 @pytest.fixture(autouse=True)
 def _importable(monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
     for function in (fail_with_group, fail_with_what_cannot_be_taken_elsewhere, killed,
                      killed_the_first_time):  # fmt: skip
         monkeypatch.setattr(function, "__module__", Path(__file__).stem)

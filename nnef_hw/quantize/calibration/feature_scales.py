@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.arithmetic.numerics import FeatureScales, QType
+from nnef_hw.arithmetic.features import FeatureScales
+from nnef_hw.arithmetic.numerics import QType
 from nnef_hw.ir import Graph, Quantization
 from nnef_hw.ir.input_readers import InputReader, feature_axes, input_readers
 from nnef_hw.quantize.calibration.observe import Histogram, Observation, steps_of

@@ -37,6 +37,7 @@ def depends_on(*choices: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
             found: R = kept[key]
             return found
 
+        keeping.choices = choices  # type: ignore[attr-defined]
         return keeping
 
     return decorate

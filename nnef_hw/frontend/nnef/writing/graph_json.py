@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.arithmetic.numerics import AddRequant, FeatureScales, QType, Requant
+from nnef_hw.arithmetic.features import FeatureScales
+from nnef_hw.arithmetic.numerics import AddRequant, QType, Requant
 from nnef_hw.arithmetic.tflite.division import TfliteQuotient
 from nnef_hw.arithmetic.tflite.numerics import TfliteAddRequant, TfliteAverage, TfliteRequant
 from nnef_hw.errors import Location

@@ -34,6 +34,7 @@ from nnef_hw.frontend.onnx.lowering.quantized import Quantized, codes, lower_nod
 from nnef_hw.frontend.onnx.lowering.refused import OTHER_OPERATORS, grouped, with_cut
 from nnef_hw.frontend.onnx.lowering.registry import lowering_of
 from nnef_hw.frontend.onnx.lowering.requantization import follow
+from nnef_hw.frontend.onnx.lowering.tidy import with_shared_variables, without_unused
 from nnef_hw.ir import Graph, Tensor
 
 __all__ = ["lower"]
@@ -131,8 +132,8 @@ class _Lowering:
         self._block(source.nodes, scope)
         self._stop_at_problems()
         outputs = self._outputs(source, scope)
-        graph = _with_shared_variables(self._builder.build(outputs))
-        return hoist_quantization(_without_unused(graph))
+        graph = with_shared_variables(self._builder.build(outputs))
+        return hoist_quantization(without_unused(graph))
 
     def _name_values(self, graph: OnnxGraph) -> None:
         """Give the model's own values their names before any that are made up here."""
@@ -431,31 +432,3 @@ def _without_inputs(node: OnnxNode, absent: set[str]) -> OnnxNode:
     if absent.isdisjoint(node.inputs):
         return node
     return replace(node, inputs=tuple("" if name in absent else name for name in node.inputs))
-
-
-def _with_shared_variables(graph: Graph) -> Graph:
-    """Return a graph in which what copies of a body made of one variable, equally, is one."""
-    kept: dict[tuple[Any, ...], str] = {}
-    names: dict[str, str] = {}
-    for name, tensor in graph.tensors.items():
-        if tensor.data is not None and tensor.label is not None and tensor.quant is None:
-            content = tensor.data.shape, tensor.data.dtype.str, tensor.data.tobytes()
-            names[name] = kept.setdefault((tensor.label, tensor.dtype, *content), name)
-    if len(kept) == len(names):
-        return graph
-    nodes = tuple(
-        replace(node, inputs=tuple(names.get(name, name) for name in node.inputs))
-        for node in graph.nodes
-    )
-    return graph.replaced(nodes=nodes)
-
-
-def _without_unused(graph: Graph) -> Graph:
-    """Drop nodes whose results nobody reads, such as those that computed shapes."""
-    used = set(graph.outputs)
-    nodes = []
-    for node in reversed(graph.nodes):
-        if not used.isdisjoint(node.outputs):
-            used.update(node.inputs)
-            nodes.append(node)
-    return graph.replaced(nodes=tuple(reversed(nodes)))
