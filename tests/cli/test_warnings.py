@@ -21,7 +21,10 @@ def raw(tmp_path, rng):
                np.zeros((1, 3)), name="y")  # fmt: skip
     save(builder.build(), tmp_path / "raw.nnef.tgz")
     np.savez(tmp_path / "s.npz", inputs=rng.normal(size=(60, 8)) * scales)
-    return ["quantize", "raw.nnef.tgz", "--calibrate", "s.npz", "-o", "q.nnef.tgz"]
+    return [
+        "quantize", "raw.nnef.tgz", "--calibrate", "s.npz", "--no-feature-scales", "-o",
+        "q.nnef.tgz",
+    ]  # fmt: skip
 
 
 def test_quantize_warns_and_its_remedy_works(cli, raw, tmp_path):
@@ -64,7 +67,7 @@ def test_settings_of_single_layers(cli, raw, refused):
 
 @pytest.mark.verilator
 def test_builds_keep_their_warnings(cli, raw, tmp_path):
-    build = ["build", raw[1], "--board", "icebreaker", *raw[2:4], "--no-bitstream", "--out", "b"]
+    build = ["build", raw[1], "--board", "icebreaker", *raw[2:5], "--no-bitstream", "--out", "b"]
     first = cli(*build, "--json")
     assert first.status == 0
     (warning,) = first.json["warnings"]

@@ -1,6 +1,7 @@
 """Networks that may be worth little, and samples that show little, are warned of with numbers."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,8 @@ from nnef_hw.samples.samples import Samples, load_samples
 from nnef_hw.testing import GraphBuilder
 
 NIGHTLY = [pytest.param(seed, marks=pytest.mark.nightly) for seed in range(8, 100)]
+ONE_SCALE = Scheme(feature_scales=False)
+"""All features of an input share a format."""
 EXAMPLE = Path(__file__).parents[2] / "examples" / "digits_cnn"
 
 
@@ -137,7 +140,7 @@ def test_trained_networks_know_their_range(name, zoo):
 
 def test_a_lost_signal_is_said_with_what_helps(rng):
     graph, x = raw_features(rng)
-    made = judge_model(graph, Samples({"x": x}))
+    made = judge_model(graph, Samples({"x": x}), ONE_SCALE)
     (found,) = made.warnings
     canonical = made.canonical
     assert found.kind == "noise"
@@ -190,7 +193,7 @@ def test_an_accuracy_that_is_kept_is_enough(labels, kinds, monkeypatch):
 
 def test_advice_can_be_left_out_and_trials_say_nothing_else(rng, caplog):
     graph, x = raw_features(rng)
-    (found,) = judge_model(graph, Samples({"x": x}), advises=False).warnings
+    (found,) = judge_model(graph, Samples({"x": x}), ONE_SCALE, advises=False).warnings
     assert (found.kind, found.attempts) == ("noise", ())
     judge_model(graph, Samples({"x": x}))
     assert not caplog.records
@@ -208,7 +211,7 @@ def test_results_behind_a_reshape_have_their_noise():
 def test_no_further_scheme_is_tried_after_a_time(rng, monkeypatch):
     graph, x = raw_features(rng)
     monkeypatch.setattr(attempts, "SECONDS", -1.0)
-    (found,) = judge_model(graph, Samples({"x": x})).warnings
+    (found,) = judge_model(graph, Samples({"x": x}), ONE_SCALE).warnings
     assert (found.kind, found.attempts) == ("noise", ())
 
 
@@ -219,7 +222,7 @@ def test_what_cannot_be_built_is_not_named(rng):
         if max(fixed.tensor(name).qtype.bits for name in fixed.inputs) > 8:
             raise UnsupportedForTest("too wide")
 
-    (found,) = judge_model(graph, Samples({"x": x}), check=narrow).warnings
+    (found,) = judge_model(graph, Samples({"x": x}), ONE_SCALE, check=narrow).warnings
     assert all("16" not in each.option for each in found.attempts)
 
 
@@ -290,6 +293,7 @@ def test_the_cheapest_scheme_that_helps_is_named(noise, best, rng, monkeypatch):
 @pytest.mark.parametrize("scheme", [Scheme(symmetric=True), Scheme(weight_bits=2)], ids=str)
 def test_attempts_undo_what_was_asked_for(scheme, rng):
     graph, x = raw_features(rng)
+    scheme = replace(scheme, feature_scales=False)
     (found,) = judge_model(graph, Samples({"x": x}), scheme).warnings
     options = {each.option for each in found.attempts}
     assert ("--set symmetric=false" in options) == scheme.symmetric

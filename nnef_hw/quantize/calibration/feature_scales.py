@@ -33,6 +33,9 @@ LEAST_GAIN = 4.0
 ENOUGH = 1e4
 """Signal over noise, 40 dB, that is good enough as it is: about what 8 bits give."""
 
+LEAST_SPREAD = 2.0
+"""The range of all features has to be as many times that of the narrowest one."""
+
 _DOUBLINGS = 8
 """Samples show few values of a feature: its range is that of 256 times as many. A value that
 saturates costs more than a coarser step."""
@@ -132,6 +135,8 @@ def _best(
         before = min(choice.noise(values, others - found, one) for found in alike)
         if before * ENOUGH <= 1.0 or choice.features(half).shape[1] < _FEWEST:
             continue
+        if not _are_unlike(choice.features(values)):
+            continue
         found = choice.scales(half)
         apart = found.dequantize(found.quantize(others, shape, choice.qtype(half)), shape)
         after = choice.noise(values, others - apart, np.asarray(found.scale))
@@ -179,6 +184,21 @@ class _Layer:
         signal = (power * variance[self.feature]).sum()
         noise = power * error[self.feature] + np.square(steps) / 12 * variance[self.feature]
         return float(noise.sum() / signal) if signal > 0 else 0.0
+
+
+def _are_unlike(features: FloatArray) -> bool:
+    """Tell whether one format spends a bit or more on where a feature has no values.
+
+    Otherwise what seems to be gained is chance: a value that one half of the samples lacks.
+
+    Parameters
+    ----------
+    features
+        Values [feature, n].
+    """
+    spans = np.ptp(features, axis=1)
+    some = spans[spans > _ALIKE * np.abs(features).max()]
+    return bool(len(some)) and float(np.ptp(features)) >= LEAST_SPREAD * float(some.min())
 
 
 def _observation(values: FloatArray) -> Observation:
