@@ -15,7 +15,7 @@ from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.extend(str(x) for x in (ROOT / "tests" / "helpers").rglob("*") if x.is_dir())
+sys.path[:0] = [str(x) for x in (ROOT / "tests" / "helpers").rglob("*") if x.is_dir()]
 
 from doubtful_networks import doubtful_network, judge  # noqa: E402  the folder is put on the path
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.extend(str(x) for x in (ROOT / "tests" / "helpers").rglob("*") if x.is_dir())
+sys.path[:0] = [str(x) for x in (ROOT / "tests" / "helpers").rglob("*") if x.is_dir()]
 
 from real_networks import (  # noqa: E402  the folder is put on the path above
     BOARDS,

@@ -22,7 +22,7 @@ from nnef_hw.frontend import graph_hash, save
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.system.tools import cache_directory
 
-PROGRAM = Path(__file__).parents[1] / "helpers" / "killed_build.py"
+PROGRAM = Path(__file__).parents[1] / "helpers" / "builds" / "killed_build.py"
 TIMED = {"report.json", "report.html"}
 SHARDS = 8
 

@@ -67,8 +67,8 @@ def test_another_board(fix, perceptron):
     graph = fix(perceptron)
     error = refuse(graph, TINY)
     assert re.fullmatch(
-        r"model 'perceptron' does not fit icebreaker \(up5k\) with --arch streaming: it takes at "
-        r"least .*; nor with --arch engine: an array of \d+ x \d+ takes [\d,]+ block RAMs of 5.*",
+        r"model 'perceptron' does not fit icebreaker \(up5k\) with --arch streaming: its weights "
+        r"take .*; nor with --arch engine: an array of \d+ x \d+ takes [\d,]+ block RAMs of 5.*",
         error.reason,
     )
     name = re.match(r"use --board (\w+): ", error.remedy)[1]

@@ -136,7 +136,6 @@ def test_a_misfit_at_any_rate_is_no_matter_of_the_rate(fix, perceptron):
     assert str(refuse(graph, target, target_fps=1.0)) == str(refuse(graph, target))
 
 
-@pytest.mark.usefixtures("reasons_alone")
 def test_weights_that_no_folding_could_hold_are_refused_before_any_is_made(
     fix, perceptron, monkeypatch
 ):
