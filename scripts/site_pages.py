@@ -132,7 +132,7 @@ def _cli() -> str:
     [subs] = [x for x in parser._actions if isinstance(x, argparse._SubParsersAction)]
     lines = ["# Command line", "", ("Exit status: 0 fine, 1 a check failed, 2 wrong input or "
              "arguments, 3 a tool is missing or failed. `--json` prints one JSON object, "
-             "[whose keys](../design.md#9-command-line) stay as they are."), ""]  # fmt: skip
+             "[whose keys](../command_line.md) stay as they are."), ""]  # fmt: skip
     summaries = {action.dest: action.help for action in subs._choices_actions}
     for name, sub in subs.choices.items():
         sub.formatter_class = lambda prog: argparse.HelpFormatter(prog, width=96)

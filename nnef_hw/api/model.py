@@ -248,7 +248,7 @@ class Model(Shown):
     ) -> Exploration:
         """Compare designs: boards, widths of weights, speeds.
 
-        All are planned and scored, which takes seconds; those that may be on the front of their
+        All are planned and scored, without synthesis; those that may be on the front of their
         board are synthesized, and those that still may be are placed. What the folder holds already
         is not computed again.
 

@@ -489,7 +489,7 @@ class Architecture(ABC, Generic[P]):
 
     @abstractmethod
     def report(self, plan: P, graph: Graph, target: Target, timeline: Timeline) -> dict[str, Any]:
-        """Return what a report says of the design's insides (docs/design.md, section 9).
+        """Return what a report says of the design's insides (docs/command_line.md).
 
         ``layers``, ``headroom``, ``roofs``, ``boards`` and ``in_turn``, as JSON values; where
         layers share hardware also ``shared``, its resources; where they may be in loops, ``loop``.

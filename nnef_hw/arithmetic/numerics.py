@@ -155,7 +155,7 @@ class Requant:
     """Map accumulators onto activation codes.
 
     ``q = clip(floor((acc * mult + 2**(shift-1)) / 2**shift) + zero_point, lo, hi)``: exact halves
-    round up (design section 4). A fused ReLU is only a higher ``lo``.
+    round up (docs/arithmetic.md). A fused ReLU is only a higher ``lo``.
 
     Parameters
     ----------
@@ -292,7 +292,7 @@ class AddRequant:
 
     ``acc = a * mult[0] + b * mult[1]`` of two differences ``code - zero_point``, then
     ``q = clip(floor((acc + 2**(shift-1)) / 2**shift) + zero_point, lo, hi)``: exact halves round
-    up (design section 4). A difference has one negative mult. A fused ReLU is only a higher
+    up (docs/arithmetic.md). A difference has one negative mult. A fused ReLU is only a higher
     ``lo``.
 
     Parameters

@@ -46,7 +46,7 @@ class _Warnings(logging.Handler):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit status (design section 9)."""
+    """Run one command and return its exit status (docs/command_line.md)."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     forget_json()
     for name in ("stdout", "stderr"):

@@ -52,7 +52,7 @@ def add_commands(commands: common.Commands) -> None:
         "--until",
         choices=("planned", "mapped", "placed"),
         default="placed",
-        help="where to end: planned takes seconds, mapped synthesizes the designs that may be on "
+        help="where to end: planned synthesizes nothing, mapped the designs that may be on "
         "the front, placed (default) places those of them that still are",
     )
     sub.add_argument(

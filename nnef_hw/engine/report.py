@@ -23,7 +23,7 @@ MOST_STEPS = 220
 
 
 def report_plan(plan: EnginePlan, graph: Graph, target: Target) -> dict[str, Any]:
-    """Return what :meth:`.Architecture.report` asks for (design section 9)."""
+    """Return what :meth:`.Architecture.report` asks for (docs/command_line.md)."""
     design = plan.design
     results = sum(layer.target.words(design.shape.lanes) for layer in design.layers)
     beats = sum(port.beats for port in plan.inputs)

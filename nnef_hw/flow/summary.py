@@ -42,7 +42,7 @@ def make_report(
     regions: Mapping[str, Mapping[str, Sequence[Sequence[int]]]] | None = None,
     origin: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Gather everything that is known of a build (keys: design section 9).
+    """Gather everything that is known of a build (keys: docs/command_line.md).
 
     ``insides`` are the architecture's:
     :meth:`nnef_hw.architecture.architecture.Architecture.report`, and ``others`` the architectures

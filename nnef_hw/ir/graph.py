@@ -22,7 +22,7 @@ A = TypeVar("A", bound=Attributes)
 
 
 class Stage(StrEnum):
-    """How far a graph has come (design section 2)."""
+    """How far a graph has come (docs/design.md)."""
 
     FLOAT = "float"
     CANONICAL = "canonical"

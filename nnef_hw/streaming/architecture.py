@@ -22,7 +22,7 @@ __all__ = ["Streaming"]
 
 
 class Streaming(Architecture[Plan]):
-    """Activations flow from layer to layer; docs/design.md, section 5."""
+    """Activations flow from layer to layer; docs/streaming.md."""
 
     name = ARCH
 
