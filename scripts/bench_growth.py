@@ -18,11 +18,11 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from nnef_hw import passes
 from nnef_hw.boards import find_board
 from nnef_hw.engine.layers.network import lower as engine_layers
 from nnef_hw.flow.survey import roughly_fixed
 from nnef_hw.ir import Graph, Stage, StreamOrder, format_graph, parse_graph, verify
+from nnef_hw.passes import Pass, pipeline
 from nnef_hw.passes.checks.check_supported import find_unsupported
 from nnef_hw.streaming.foldings.lower import lower as streaming_layers
 from nnef_hw.testing import GraphBuilder
@@ -103,17 +103,17 @@ def measure(graph: Graph) -> dict[str, float]:
     gc.collect()
     gc.disable()
 
-    def run(graph: Graph, rewrite: passes.Pass) -> Graph:
+    def apply(each: Pass, graph: Graph) -> Graph:
         before = time.process_time()
-        graph = rewrite(graph)
+        graph = each(graph)
         after = time.process_time()
-        seconds[type(rewrite).__name__] += after - before
+        seconds[each.name] += after - before
         verify(graph)
         seconds["verify"] += time.process_time() - after
         return graph
 
-    with patch.object(passes, "_run", run):
-        found, problems = passes.rewrite(graph)
+    with patch.object(pipeline, "_apply", apply):
+        found, problems = pipeline.rewrite(graph)
     assert not problems, problems[0]
     for name, walk in _walks(found.replaced(stage=Stage.CANONICAL)):
         before = time.process_time()

@@ -104,7 +104,8 @@ def _convert(options: argparse.Namespace) -> int:
     from nnef_hw.frontend import load, save
     from nnef_hw.frontend.nnef.writing.expand import expand_compounds
     from nnef_hw.ir import Stage
-    from nnef_hw.passes import UnrollScan, simplify
+    from nnef_hw.passes import simplify
+    from nnef_hw.passes.loops.unroll_scan import UnrollScan
 
     graph = UnrollScan()(load(options.model, **reading(options)))
     stream = streaming(options)

@@ -6,13 +6,14 @@ from dataclasses import dataclass, replace
 
 from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.passes.rewriting.editor import Editor
+from nnef_hw.passes.rewriting.rewrite import Pass
 from nnef_hw.passes.rewriting.views import channels_first, is_image
 
 __all__ = ["LowerAxes"]
 
 
 @dataclass(frozen=True, slots=True)
-class LowerAxes:
+class LowerAxes(Pass):
     """Rewrite softmax and indices of extrema along other axes than the channels.
 
     * axes of extent 1 beside the channels -> the channels alone

@@ -8,6 +8,7 @@ import numpy as np
 
 from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.passes.rewriting.editor import Editor, reshape_node
+from nnef_hw.passes.rewriting.rewrite import Pass
 
 __all__ = ["LowerBias"]
 
@@ -15,7 +16,7 @@ _MATRIX = 2
 
 
 @dataclass(frozen=True, slots=True)
-class LowerBias:
+class LowerBias(Pass):
     """Rewrite layers whose bias or matrix is computed.
 
     * ``linear``, ``conv``, ``deconv`` with a computed bias -> the same without one, and an ``add``

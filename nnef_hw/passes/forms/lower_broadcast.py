@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.passes.rewriting.editor import Editor, Step, emit_steps
+from nnef_hw.passes.rewriting.rewrite import Pass
 from nnef_hw.passes.rewriting.views import is_image
 
 __all__ = ["LowerBroadcast"]
@@ -14,7 +15,7 @@ _RANK = 4
 
 
 @dataclass(frozen=True, slots=True)
-class LowerBroadcast:
+class LowerBroadcast(Pass):
     """Give operands of arithmetic the shape of the result.
 
     * an activation with fewer rows or columns -> ``nearest_upsample``

@@ -8,12 +8,13 @@ import numpy as np
 
 from nnef_hw.ir import Graph, Node
 from nnef_hw.passes.rewriting.editor import Editor, emit_steps, reshape_node
+from nnef_hw.passes.rewriting.rewrite import Pass
 
 __all__ = ["LowerConcat"]
 
 
 @dataclass(frozen=True, slots=True)
-class LowerConcat:
+class LowerConcat(Pass):
     """Rewrite ``stack``, and a ``concat`` of activations and constants.
 
     * ``stack`` -> a ``concat`` along the axis that will follow, and a ``reshape``; along a new last

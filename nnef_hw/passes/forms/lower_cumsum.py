@@ -8,12 +8,13 @@ import numpy as np
 
 from nnef_hw.ir import Graph, Node
 from nnef_hw.passes.rewriting.editor import Editor
+from nnef_hw.passes.rewriting.rewrite import Pass
 
 __all__ = ["LowerCumsum"]
 
 
 @dataclass(frozen=True, slots=True)
-class LowerCumsum:
+class LowerCumsum(Pass):
     """Rewrite ``cumsum`` as a ``matmul`` by a constant, between transposes.
 
     Left alone: sums of what are no real numbers, or of a tensor of rank 1.

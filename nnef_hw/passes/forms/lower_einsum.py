@@ -7,12 +7,13 @@ from math import prod
 
 from nnef_hw.ir import Graph, Node
 from nnef_hw.passes.rewriting.editor import Editor, Step, emit_steps
+from nnef_hw.passes.rewriting.rewrite import Pass
 
 __all__ = ["LowerEinsum"]
 
 
 @dataclass(frozen=True, slots=True)
-class LowerEinsum:
+class LowerEinsum(Pass):
     """Rewrite ``einsum`` of two tensors.
 
     * letters of both and of the result count matrices, those of both alone are summed over, those

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.ir.activation import activation_attrs
 from nnef_hw.passes.rewriting.editor import Editor, reshape_node
+from nnef_hw.passes.rewriting.rewrite import Pass
 
 __all__ = ["LowerFlattenedLinear"]
 
@@ -23,7 +24,7 @@ _OF_FIXED = ("requant",)
 
 
 @dataclass(frozen=True, slots=True)
-class LowerFlattenedLinear:
+class LowerFlattenedLinear(Pass):
     """Let a ``linear`` behind a flatten read its operand in the order in which that streams.
 
     * behind a ``reshape`` of a computed image [1, C, H, W] with H * W > 1 to [1, C*H*W]: a ``conv``

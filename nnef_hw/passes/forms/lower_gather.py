@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from nnef_hw.ir import Graph, Node
 from nnef_hw.passes.rewriting.editor import Editor, Step, emit_part, emit_steps, reshape_node
+from nnef_hw.passes.rewriting.rewrite import Pass
 from nnef_hw.passes.rewriting.views import is_image
 
 __all__ = ["MOST_PARTS", "LowerGather", "exchanged_rows", "grid_axes"]
@@ -19,7 +20,7 @@ MOST_PARTS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class LowerGather:
+class LowerGather(Pass):
     """Rewrite operators that take elements along axes, in an order that is known.
 
     * ``gather`` with constant indices -> a ``concat`` of slices, one for each run of neighbours;

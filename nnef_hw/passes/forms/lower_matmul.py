@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from nnef_hw.ir import Graph, Node
 from nnef_hw.passes.rewriting.editor import Editor, pixel_conv_node, reshape_node
+from nnef_hw.passes.rewriting.rewrite import Pass
 from nnef_hw.passes.rewriting.views import channels_first
 
 __all__ = ["LowerMatmul"]
 
 
 @dataclass(frozen=True, slots=True)
-class LowerMatmul:
+class LowerMatmul(Pass):
     """Rewrite ``matmul`` with a constant and ``linear`` of more than two axes to rank 2.
 
     * ``matmul(x, constant)`` with one row -> ``linear`` with the transposed constant

@@ -10,13 +10,14 @@ import numpy as np
 
 from nnef_hw.ir import Graph, Node, Tensor
 from nnef_hw.passes.rewriting.editor import Editor
+from nnef_hw.passes.rewriting.rewrite import Pass
 from nnef_hw.passes.rewriting.views import View, is_image
 
 __all__ = ["LowerNormalization"]
 
 
 @dataclass(frozen=True, slots=True)
-class LowerNormalization:
+class LowerNormalization(Pass):
     """Replace normalizations by the operators that the standard defines them with.
 
     * ``moments`` -> the mean, and the mean of the squares of what lies beside it

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from nnef_hw.arithmetic.tflite.numerics import TFLITE_SOFTMAX_QTYPE
 from nnef_hw.ir import Graph, Node, Quantization, Trait
 from nnef_hw.passes.rewriting.editor import Editor, Step, emit_steps, pixel_conv_node, reshape_node
+from nnef_hw.passes.rewriting.rewrite import Pass
 
 __all__ = ["LowerProduct"]
 
@@ -20,7 +21,7 @@ _KEYS = ("transposeA", "transposeB")
 
 
 @dataclass(frozen=True, slots=True)
-class LowerProduct:
+class LowerProduct(Pass):
     """Rewrite ``matmul`` of [..., M, K] and [..., K, N] that no filter can be made of.
 
     * B products -> images of B * K channels, the first with a pixel for each of M rows, the second
@@ -30,7 +31,7 @@ class LowerProduct:
     Of codes that TensorFlow Lite multiplies, the products have 16 bits, in which they are exact.
 
     Left alone: products with one constant matrix, which are
-    :class:`~nnef_hw.passes.LowerMatmul`'s; such codes if 16 bits do not hold their products.
+    :class:`.LowerMatmul`'s; such codes if 16 bits do not hold their products.
     """
 
     def __call__(self, graph: Graph) -> Graph:

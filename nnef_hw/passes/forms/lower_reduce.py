@@ -10,6 +10,7 @@ import numpy as np
 from nnef_hw.ir import Graph, Node
 from nnef_hw.ir.quantization import negated
 from nnef_hw.passes.rewriting.editor import Editor, pixel_conv_node, reshape_node
+from nnef_hw.passes.rewriting.rewrite import Pass
 from nnef_hw.passes.rewriting.views import View, channels_first
 
 __all__ = ["LowerReduce"]
@@ -19,7 +20,7 @@ _POOLS = {"mean_reduce": "avg_pool", "max_reduce": "max_pool", "sum_reduce": "bo
 
 
 @dataclass(frozen=True, slots=True)
-class LowerReduce:
+class LowerReduce(Pass):
     """Rewrite reductions.
 
     * over rows and columns: ``mean_reduce`` -> ``avg_pool``, ``max_reduce`` -> ``max_pool``,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from nnef_hw.ir import Graph, Node
 from nnef_hw.passes.forms.lower_gather import MOST_PARTS, exchanged_rows, grid_axes
 from nnef_hw.passes.rewriting.editor import Editor, emit_part, reshape_node
+from nnef_hw.passes.rewriting.rewrite import Pass
 
 __all__ = ["LowerScatter", "why_not_joined"]
 
@@ -19,7 +20,7 @@ Origin = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class LowerScatter:
+class LowerScatter(Pass):
     """Rewrite operators that put elements at places of a tensor that are known.
 
     * ``scatter_nd`` with constant indices that are a grid of such along each axis -> a ``concat``

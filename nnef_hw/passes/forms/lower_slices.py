@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from nnef_hw.ir import Graph, Node
 from nnef_hw.passes.rewriting.editor import Editor, emit_steps, reshape_node, slice_node
+from nnef_hw.passes.rewriting.rewrite import Pass
 
 __all__ = ["LowerSlices"]
 
@@ -13,7 +14,7 @@ _SPATIAL = 2
 
 
 @dataclass(frozen=True, slots=True)
-class LowerSlices:
+class LowerSlices(Pass):
     """Rewrite ``split``, ``unstack``, ``slice``, and what a ``pad`` crops.
 
     * ``split`` -> one ``slice`` for each result

@@ -9,12 +9,13 @@ import numpy as np
 
 from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.passes.rewriting.editor import Editor, is_trivial
+from nnef_hw.passes.rewriting.rewrite import Pass
 
 __all__ = ["NormalizeAttributes"]
 
 
 @dataclass(frozen=True, slots=True)
-class NormalizeAttributes:
+class NormalizeAttributes(Pass):
     """Fill in attributes of ``conv``, ``linear`` and the pools.
 
     * automatic (empty) padding, stride and dilation -> explicit ones

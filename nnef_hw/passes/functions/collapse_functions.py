@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.passes.rewriting.editor import Editor
 from nnef_hw.passes.rewriting.function_body import function_body, scalar_value
+from nnef_hw.passes.rewriting.rewrite import Pass
 
 __all__ = ["CollapseFunctions"]
 
@@ -16,7 +17,7 @@ _ACTIVATIONS = frozenset({"clamp", "relu"})
 
 
 @dataclass(frozen=True, slots=True)
-class CollapseFunctions:
+class CollapseFunctions(Pass):
     """Rewrite element-wise operators on one activation and scalar constants as one function.
 
     * ``x * clamp(x + 3, 0, 6) / 6``, ``x * tanh(softplus(x))``, ``0.5 * x * (1 + erf(x / c))``,

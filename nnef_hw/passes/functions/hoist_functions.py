@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.passes.rewriting.editor import Editor
+from nnef_hw.passes.rewriting.rewrite import Pass
 from nnef_hw.passes.rewriting.views import is_image
 
 __all__ = ["HoistFunctions"]
@@ -15,15 +16,15 @@ _IMAGE_RANK = 4
 
 
 @dataclass(frozen=True, slots=True)
-class HoistFunctions:
+class HoistFunctions(Pass):
     """Swap a ``reshape`` and the function of one activation that alone reads it.
 
     And a ``transpose``, a ``depth_to_space`` with the ``slice`` behind it, or several of these in
     a row, of which the first one moves an image.
 
     Left alone: moves that others read too, those of graph inputs, of tensors that are not images
-    (those of more than four axes may be a :class:`~nnef_hw.passes.MergeDepthToSpace`'s), and of
-    [1, C, L] tensors, where :class:`~nnef_hw.passes.RaiseRank` would put the reshape back.
+    (those of more than four axes may be a :class:`.MergeDepthToSpace`'s), and of
+    [1, C, L] tensors, where :class:`.RaiseRank` would put the reshape back.
     """
 
     def __call__(self, graph: Graph) -> Graph:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from nnef_hw.ir import Graph, Node, Quantization, Tensor, Trait
 from nnef_hw.passes.rewriting.editor import Editor
+from nnef_hw.passes.rewriting.rewrite import Pass
 from nnef_hw.passes.rewriting.scaled_filter import scaled_filter
 
 __all__ = ["LowerBipolar"]
@@ -20,7 +21,7 @@ FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class LowerBipolar:
+class LowerBipolar(Pass):
     """Replace ``linear_quantize`` of one bit from -s to s on activations.
 
     The numbers stay: ``u = relu(k * x + 1/2)`` in steps of 1 is 0 or 1, for each k > 0 that of

@@ -9,6 +9,7 @@ import numpy as np
 from nnef_hw.ir import Graph, Node
 from nnef_hw.passes.rewriting.editor import Editor
 from nnef_hw.passes.rewriting.function_body import scalar_value
+from nnef_hw.passes.rewriting.rewrite import Pass
 
 __all__ = ["LowerClamp"]
 
@@ -17,7 +18,7 @@ LARGEST = float(np.finfo(np.float32).max)
 
 
 @dataclass(frozen=True, slots=True)
-class LowerClamp:
+class LowerClamp(Pass):
     """Move scalar constants of element-wise functions into attributes.
 
     * ``clamp(x, lo, hi)``, ``min(x, hi)``, ``max(x, lo)`` -> ``clamp`` of x with attributes a, b,

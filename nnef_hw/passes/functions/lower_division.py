@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 
 from nnef_hw.ir import Graph, Node
 from nnef_hw.passes.rewriting.editor import Editor
+from nnef_hw.passes.rewriting.rewrite import Pass
 
 __all__ = ["LowerDivision"]
 
 
 @dataclass(frozen=True, slots=True)
-class LowerDivision:
+class LowerDivision(Pass):
     """Rewrite ``div(x, y)`` as ``mul(x, rcp(y))``.
 
     Left alone: division of integers, and by a constant.

@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 
 from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.passes.rewriting.editor import Editor, channel_values
+from nnef_hw.passes.rewriting.rewrite import Pass
 from nnef_hw.passes.rewriting.views import View, channels_first, is_image, reshaped
 
 __all__ = ["LowerElementwise"]
 
 
 @dataclass(frozen=True, slots=True)
-class LowerElementwise:
+class LowerElementwise(Pass):
     """Rewrite functions and arithmetic that no layer computes as they are.
 
     * a constant that repeats itself along an axis -> one without

@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from nnef_hw.ir import Graph, Node
 from nnef_hw.passes.functions.lower_clamp import LARGEST
 from nnef_hw.passes.rewriting.editor import Editor, channel_values
+from nnef_hw.passes.rewriting.rewrite import Pass
 
 __all__ = ["LowerPrelu"]
 
 
 @dataclass(frozen=True, slots=True)
-class LowerPrelu:
+class LowerPrelu(Pass):
     """Rewrite ``prelu``.
 
     * of codes that TensorFlow Lite multiplies -> the sum of ``relu(x)`` and ``alpha * min(x, 0)``,
@@ -24,7 +25,7 @@ class LowerPrelu:
     * slopes on both sides of 1 -> both, one after the other, with 1 for the slopes of the other
 
     Left alone: slopes that are computed or vary within a channel. One slope for all is
-    :class:`~nnef_hw.passes.LowerClamp`'s.
+    :class:`.LowerClamp`'s.
     """
 
     def __call__(self, graph: Graph) -> Graph:

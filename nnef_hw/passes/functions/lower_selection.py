@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from nnef_hw.ir import Graph, Node
 from nnef_hw.passes.rewriting.editor import Editor
+from nnef_hw.passes.rewriting.rewrite import Pass
 
 __all__ = ["LowerSelection"]
 
@@ -17,7 +18,7 @@ _COMPARISONS = frozenset({"eq", "ge", "gt", "le", "lt", "ne"})
 
 
 @dataclass(frozen=True, slots=True)
-class LowerSelection:
+class LowerSelection(Pass):
     """Rewrite what no function of one activation computes.
 
     * ``eq``, ``lt``... of two activations -> the same of their difference and 0, a function

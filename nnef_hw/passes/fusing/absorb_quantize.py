@@ -10,6 +10,7 @@ from nnef_hw.arithmetic.numerics import SOFTMAX_QTYPE
 from nnef_hw.ir import Graph, Node, Quantization, Trait
 from nnef_hw.ir.quantization import same_quantization
 from nnef_hw.passes.rewriting.editor import Editor
+from nnef_hw.passes.rewriting.rewrite import Pass
 from nnef_hw.reference.real.quantize import code_range, fake_quantize
 
 __all__ = ["AbsorbQuantize"]
@@ -23,7 +24,7 @@ _TENSOR_ARGUMENTS = {
 
 
 @dataclass(frozen=True, slots=True)
-class AbsorbQuantize:
+class AbsorbQuantize(Pass):
     """Leave quantizations on graph inputs, constants and results of operators that compute.
 
     * a quantization operator with constant arguments -> the ``quant`` of its result, on a ``copy``

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from nnef_hw.ir import Graph, Node, Quantization, Trait
 from nnef_hw.ir.activation import activation_attrs
 from nnef_hw.passes.rewriting.editor import Editor, channel_values, reshape_node
+from nnef_hw.passes.rewriting.rewrite import Pass
 from nnef_hw.passes.rewriting.scaled_filter import scaled_filter
 
 __all__ = ["FoldAffine", "pixel_affine"]
@@ -25,7 +26,7 @@ _WHOLE = 1e-4
 
 
 @dataclass(frozen=True, slots=True)
-class FoldAffine:
+class FoldAffine(Pass):
     """Remove ``batch_normalization`` and ``add``/``sub``/``mul``/``div`` with channel constants.
 
     * behind a ``conv``, ``deconv`` or ``linear`` that nobody else reads: into its filter and bias,

@@ -12,6 +12,7 @@ from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.ir.input_readers import InputReader, feature_axes, input_readers
 from nnef_hw.passes.fusing.fold_affine import pixel_affine
 from nnef_hw.passes.rewriting.editor import Editor
+from nnef_hw.passes.rewriting.rewrite import Pass
 
 __all__ = ["FoldInput"]
 
@@ -22,7 +23,7 @@ _EVEN = 4.0
 
 
 @dataclass(frozen=True, slots=True)
-class FoldInput:
+class FoldInput(Pass):
     """Fold a scale and an offset of each channel of an input into the layers that read it.
 
     The input then has the numbers that the host gives: bytes of a camera, raw features. Weights are

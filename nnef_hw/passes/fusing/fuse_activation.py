@@ -9,12 +9,13 @@ from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.ir.activation import with_limits
 from nnef_hw.ir.quantization import same_quantization
 from nnef_hw.passes.rewriting.editor import Editor
+from nnef_hw.passes.rewriting.rewrite import Pass
 
 __all__ = ["FuseActivation"]
 
 
 @dataclass(frozen=True, slots=True)
-class FuseActivation:
+class FuseActivation(Pass):
     """Let an operator of sums keep its result in the limits of the function that alone reads it.
 
     * ``relu`` behind ``conv``, ``linear``, ``add`` or ``sub`` -> ``activation = "relu"``

@@ -9,6 +9,7 @@ from nnef_hw.ir import Graph, Node
 from nnef_hw.ir.operators import PoolAttributes
 from nnef_hw.passes.rewriting.editor import Editor
 from nnef_hw.passes.rewriting.function_body import scalar_value
+from nnef_hw.passes.rewriting.rewrite import Pass
 
 __all__ = ["MergeAverage"]
 
@@ -16,7 +17,7 @@ _SINGLE_PRECISION = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class MergeAverage:
+class MergeAverage(Pass):
     """Rewrite products of an average pool and a number.
 
     * ``avg_pool(x) * taps`` -> ``box(x)``, which adds integers up, as quantized exporters mean it

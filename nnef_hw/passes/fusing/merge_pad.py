@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 
 from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.passes.rewriting.editor import Editor, is_trivial
+from nnef_hw.passes.rewriting.rewrite import Pass
 
 __all__ = ["MergePad"]
 
 
 @dataclass(frozen=True, slots=True)
-class MergePad:
+class MergePad(Pass):
     """Merge a spatial ``pad`` into each window behind it.
 
     * with zeros into ``conv``, pools and ``box`` whose own border is ``constant`` (or have no

@@ -8,12 +8,13 @@ import numpy as np
 
 from nnef_hw.ir import Graph, Node
 from nnef_hw.passes.rewriting.editor import Editor, slice_node
+from nnef_hw.passes.rewriting.rewrite import Pass
 
 __all__ = ["MergeSiblings"]
 
 
 @dataclass(frozen=True, slots=True)
-class MergeSiblings:
+class MergeSiblings(Pass):
     """Compute all linear layers of a loop that read one tensor as one layer.
 
     * filters and biases one behind the other, and a ``slice`` of the result for each of them: one

@@ -8,6 +8,7 @@ import numpy as np
 
 from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.passes.rewriting.editor import Editor, emit_part, is_trivial
+from nnef_hw.passes.rewriting.rewrite import Pass
 from nnef_hw.reference.running.windows import pad_border
 
 __all__ = ["LowerBorders"]
@@ -16,7 +17,7 @@ _BORDERS = {"reflect", "reflect-even", "replicate"}
 
 
 @dataclass(frozen=True, slots=True)
-class LowerBorders:
+class LowerBorders(Pass):
     """Rewrite borders ``replicate``, ``reflect`` and ``reflect-even``.
 
     * windows with such a border -> a ``pad``, and the window without padding

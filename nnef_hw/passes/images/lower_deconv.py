@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from nnef_hw.ir import Graph, Node, Quantization
 from nnef_hw.ir.activation import activation_attrs
 from nnef_hw.passes.rewriting.editor import Editor, slice_node
+from nnef_hw.passes.rewriting.rewrite import Pass
 
 __all__ = ["LowerDeconv"]
 
@@ -20,7 +21,7 @@ FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class LowerDeconv:
+class LowerDeconv(Pass):
     """Rewrite ``deconv`` of stride s as ``conv``, ``depth_to_space`` and ``slice``.
 
     The results at every s-th row are a convolution of the input with every s-th row of the filter.

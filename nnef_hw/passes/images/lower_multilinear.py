@@ -13,6 +13,7 @@ from nnef_hw.ir import Graph, Node, Quantization
 from nnef_hw.passes.images.interpolated_codes import are_codes
 from nnef_hw.passes.rewriting.along_axis import emit_along_axis
 from nnef_hw.passes.rewriting.editor import Editor
+from nnef_hw.passes.rewriting.rewrite import Pass
 from nnef_hw.reference.real.registry import Call, evaluate
 
 __all__ = ["LowerMultilinear"]
@@ -22,7 +23,7 @@ _CONTINUED = {"reflect", "reflect-even", "replicate"}
 
 
 @dataclass(frozen=True, slots=True)
-class LowerMultilinear:
+class LowerMultilinear(Pass):
     """Rewrite ``multilinear_upsample``.
 
     * methods ``symmetric`` and ``asymmetric`` -> a ``deconv`` of every channel by itself; with a

@@ -9,12 +9,13 @@ import numpy as np
 
 from nnef_hw.ir import Graph, Node
 from nnef_hw.passes.rewriting.editor import Editor, is_trivial, reshape_node
+from nnef_hw.passes.rewriting.rewrite import Pass
 
 __all__ = ["LowerPad"]
 
 
 @dataclass(frozen=True, slots=True)
-class LowerPad:
+class LowerPad(Pass):
     """Rewrite operators that add channels of one value.
 
     * a ``pad`` of channels -> a ``pad`` of columns, of an image whose columns are the channels:

@@ -19,6 +19,7 @@ from nnef_hw.passes.images.interpolated_codes import (
 )
 from nnef_hw.passes.rewriting.along_axis import emit_along_axis
 from nnef_hw.passes.rewriting.editor import Editor
+from nnef_hw.passes.rewriting.rewrite import Pass
 from nnef_hw.passes.rewriting.views import View, is_image
 from nnef_hw.reference.real.registry import Call, evaluate
 
@@ -29,7 +30,7 @@ _PLANE = 2
 
 
 @dataclass(frozen=True, slots=True)
-class LowerResize:
+class LowerResize(Pass):
     """Rewrite ``resize`` of rows and columns.
 
     * by whole factors -> a ``nearest_upsample``, ``nearest_downsample``, ``area_downsample`` or

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from nnef_hw.ir import Graph, Node
 from nnef_hw.passes.rewriting.editor import Editor, reshape_node
+from nnef_hw.passes.rewriting.rewrite import Pass
 
 __all__ = ["MergeDepthToSpace"]
 
@@ -17,7 +18,7 @@ _CHANNELS_FIRST = [0, 1, 4, 2, 5, 3]
 
 
 @dataclass(frozen=True, slots=True)
-class MergeDepthToSpace:
+class MergeDepthToSpace(Pass):
     """Rewrite a ``transpose`` of six axes that moves phases to rows and columns.
 
     * [1, y, x, C, H, W] to [1, C, H, y, W, x] -> ``depth_to_space`` between reshapes

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from nnef_hw.ir import Graph, Node
 from nnef_hw.passes.rewriting.editor import Editor, is_trivial
+from nnef_hw.passes.rewriting.rewrite import Pass
 
 __all__ = ["SinkPad"]
 
@@ -14,7 +15,7 @@ Place = int | None
 
 
 @dataclass(frozen=True, slots=True)
-class SinkPad:
+class SinkPad(Pass):
     """Rewrite a ``pad`` of channels that are rows behind the one move that reads it.
 
     Then it is the result of a ``transpose``, or of a ``reshape`` that adds, removes and moves axes

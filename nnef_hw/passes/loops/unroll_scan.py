@@ -7,12 +7,13 @@ from typing import Any
 
 from nnef_hw.ir import Graph, Node, Tensor
 from nnef_hw.passes.rewriting.editor import Editor
+from nnef_hw.passes.rewriting.rewrite import Pass
 
 __all__ = ["UnrollScan"]
 
 
 @dataclass(frozen=True, slots=True)
-class UnrollScan:
+class UnrollScan(Pass):
     """Replace every ``scan`` by one copy of its body for each iteration.
 
     Those of more iterations than ``longest`` are left alone, if it is given. Scanned inputs are

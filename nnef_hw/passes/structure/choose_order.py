@@ -9,13 +9,14 @@ from math import prod
 from nnef_hw.ir import Graph, Node, StreamOrder
 from nnef_hw.passes.rewriting.editor import Editor
 from nnef_hw.passes.rewriting.in_order import emit_in_order, outer_axes
+from nnef_hw.passes.rewriting.rewrite import Pass
 from nnef_hw.passes.structure.stream_costs import Neighbourhoods, Surroundings, stream_costs
 
 __all__ = ["ChooseOrder"]
 
 
 @dataclass(frozen=True, slots=True)
-class ChooseOrder:
+class ChooseOrder(Pass):
     """Compute operators on their elements in order, where fewer codes wait in memories then.
 
     * ``concat`` and ``slice`` along an axis -> the same of channels that are this axis and those

@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 from nnef_hw.ir import Graph, Node, Quantization, Tensor, Trait
 from nnef_hw.ir.quantization import rearranged
 from nnef_hw.passes.rewriting.editor import Editor
+from nnef_hw.passes.rewriting.rewrite import Pass
 from nnef_hw.reference.float import evaluate_constant
 
 __all__ = ["FoldConstants"]
 
 
 @dataclass(frozen=True, slots=True)
-class FoldConstants:
+class FoldConstants(Pass):
     """Replace every node whose arguments are all constants by its value.
 
     Codes of a quantized constant survive a reshape or a transpose.

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.passes.rewriting.editor import Editor
+from nnef_hw.passes.rewriting.rewrite import Pass
 from nnef_hw.passes.rewriting.views import is_image
 
 __all__ = ["HoistArithmetic"]
@@ -20,7 +21,7 @@ _REDUCTIONS = _SUMS | {"max_reduce", "min_reduce"}
 
 
 @dataclass(frozen=True, slots=True)
-class HoistArithmetic:
+class HoistArithmetic(Pass):
     """Swap a ``transpose`` of an image and what is computed of its result.
 
     * reductions -> along the axes that those were before, if these are an image's rows and
@@ -83,7 +84,7 @@ def _common_axes(editor: Editor, node: Node) -> list[int] | None:
 def _is_reduced_at_once(editor: Editor, node: Node, axes: list[int]) -> bool:
     """Whether a layer computes a reduction along the axes that these were before.
 
-    Otherwise :class:`~nnef_hw.passes.LowerReduce` would move the axes again.
+    Otherwise :class:`.LowerReduce` would move the axes again.
     """
     if node.op not in _REDUCTIONS:
         return True

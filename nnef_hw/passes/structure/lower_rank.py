@@ -8,6 +8,7 @@ from math import prod
 from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.passes.rewriting.editor import Editor
 from nnef_hw.passes.rewriting.in_order import emit_in_order, outer_axes
+from nnef_hw.passes.rewriting.rewrite import Pass
 from nnef_hw.passes.rewriting.views import View, is_image, reshaped
 
 __all__ = ["LowerRank"]
@@ -18,7 +19,7 @@ _RANK = 4
 
 
 @dataclass(frozen=True, slots=True)
-class LowerRank:
+class LowerRank(Pass):
     """Rewrite operators of tensors without a batch of 1, or with more than four axes.
 
     * ``pad`` of several axes -> one after the other

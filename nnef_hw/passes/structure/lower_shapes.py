@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 
 from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.passes.rewriting.editor import Editor, reshape_node
+from nnef_hw.passes.rewriting.rewrite import Pass
 
 __all__ = ["LowerShapes"]
 
 
 @dataclass(frozen=True, slots=True)
-class LowerShapes:
+class LowerShapes(Pass):
     """Rewrite ``squeeze``, ``unsqueeze``, ``transpose`` and chains of reshapes.
 
     * ``squeeze``, ``unsqueeze``, partial ``reshape`` -> ``reshape`` with the whole shape

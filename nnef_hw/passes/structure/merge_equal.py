@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 from nnef_hw.ir import Graph, Node
 from nnef_hw.passes.rewriting.editor import Editor
+from nnef_hw.passes.rewriting.rewrite import Pass
 
 __all__ = ["MergeEqual"]
 
 
 @dataclass(frozen=True, slots=True)
-class MergeEqual:
+class MergeEqual(Pass):
     """Let the readers of a node read the result of an earlier one with its operands.
 
     Left alone: results that are graph outputs or are quantized, and nodes with several results or

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.passes.rewriting.editor import Editor, reshape_node
+from nnef_hw.passes.rewriting.rewrite import Pass
 
 __all__ = ["RaiseRank"]
 
@@ -13,7 +14,7 @@ _RANK = 3
 
 
 @dataclass(frozen=True, slots=True)
-class RaiseRank:
+class RaiseRank(Pass):
     """Compute operators of [1, C, L] tensors on [1, C, L, 1] between reshapes.
 
     Windows, functions, arithmetic, ``concat``, ``slice``, ``pad``, ``nearest_upsample``

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nnef_hw.ir import Graph
+from nnef_hw.passes.rewriting.rewrite import Pass
 
 __all__ = ["RemoveDead"]
 
 
 @dataclass(frozen=True, slots=True)
-class RemoveDead:
+class RemoveDead(Pass):
     """Remove every node none of whose results leads to a graph output; inputs stay."""
 
     def __call__(self, graph: Graph) -> Graph:

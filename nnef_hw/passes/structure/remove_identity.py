@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 
 from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.passes.rewriting.editor import Editor, is_trivial
+from nnef_hw.passes.rewriting.rewrite import Pass
 
 __all__ = ["RemoveIdentity"]
 
 
 @dataclass(frozen=True, slots=True)
-class RemoveIdentity:
+class RemoveIdentity(Pass):
     """Remove ``copy``, ``dropout``, and operators on shapes, windows and parts without an effect.
 
     A removed node's result that is a graph output gives its name to the tensor before it.

@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 
 from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.passes.rewriting.editor import Editor
+from nnef_hw.passes.rewriting.rewrite import Pass
 from nnef_hw.passes.rewriting.views import is_image
 
 __all__ = ["SinkTransposes"]
 
 
 @dataclass(frozen=True, slots=True)
-class SinkTransposes:
+class SinkTransposes(Pass):
     """Swap an operator and the equal ``transpose`` of each of its operands.
 
     Of arithmetic, functions and ``concat``; :class:`.HoistArithmetic` is for what has reductions.

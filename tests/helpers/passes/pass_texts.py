@@ -25,6 +25,7 @@ import nnef_hw.passes
 from nnef_hw.errors import ErrorGroup, Location, NnefHwError, raise_all
 from nnef_hw.ir import Graph, format_graph, parse_graph, verify
 from nnef_hw.ir.batch import sample_extents
+from nnef_hw.passes import Pass
 from nnef_hw.passes.checks.check_supported import find_unsupported
 from nnef_hw.reference import run_float
 
@@ -75,7 +76,7 @@ def passes():
     for module in pkgutil.walk_packages(nnef_hw.passes.__path__, "nnef_hw.passes."):
         name = module.name.rpartition(".")[2]
         kind = getattr(importlib.import_module(module.name), name.title().replace("_", ""), None)
-        if kind is not None and "__call__" in vars(kind) and name != "editor":
+        if isinstance(kind, type) and issubclass(kind, Pass):
             found[name] = kind()
     return found
 

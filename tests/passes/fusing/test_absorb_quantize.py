@@ -16,7 +16,8 @@ from quantized_graphs import (
 
 from nnef_hw.ir import Quantization, State
 from nnef_hw.ir.quantization import same_quantization
-from nnef_hw.passes import AbsorbQuantize, simplify
+from nnef_hw.passes import simplify
+from nnef_hw.passes.fusing.absorb_quantize import AbsorbQuantize
 from nnef_hw.reference.real.quantize import fake_quantize
 from nnef_hw.testing import GraphBuilder
 

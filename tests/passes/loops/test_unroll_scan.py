@@ -8,7 +8,7 @@ import pytest
 from nnef_hw.frontend.building.builder import Builder
 from nnef_hw.frontend.nnef.evaluation.library import load_library
 from nnef_hw.ir import Tensor, verify
-from nnef_hw.passes import UnrollScan
+from nnef_hw.passes.loops.unroll_scan import UnrollScan
 from nnef_hw.reference import run_float
 
 

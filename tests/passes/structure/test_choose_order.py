@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from nnef_hw.ir import StreamOrder, verify
-from nnef_hw.passes import ChooseOrder
 from nnef_hw.passes.structure import choose_order as module
+from nnef_hw.passes.structure.choose_order import ChooseOrder
 from nnef_hw.passes.structure.stream_costs import Neighbourhoods, stream_costs
 from nnef_hw.testing import GraphBuilder
 

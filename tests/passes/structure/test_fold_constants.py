@@ -6,7 +6,7 @@ from quantized_graphs import COARSE, SCALES, with_quants
 from simplified import check
 
 from nnef_hw.ir import Quantization
-from nnef_hw.passes import FoldConstants
+from nnef_hw.passes.structure.fold_constants import FoldConstants
 from nnef_hw.reference.real.quantize import encode
 from nnef_hw.testing import GraphBuilder
 

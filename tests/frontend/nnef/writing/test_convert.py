@@ -6,7 +6,7 @@ from pass_list import PassList
 
 from nnef_hw.frontend import detect_format, load, save
 from nnef_hw.frontend.nnef.writing.expand import expand_compounds
-from nnef_hw.passes import UnrollScan
+from nnef_hw.passes.loops.unroll_scan import UnrollScan
 from nnef_hw.reference import run_float
 
 EXPORTS, OPERATORS = PassList("exports"), PassList("khronos-nnef-tools-ops")
