@@ -64,7 +64,7 @@ class Editor:
 
     def keep(self, node: Node) -> None:
         """Emit a node of the old graph, its arguments replaced as :meth:`alias` was told."""
-        inputs = tuple(self._aliases.get(name, name) for name in node.inputs)
+        inputs = tuple(map(self.resolve, node.inputs))
         place = next(self._places)
         self._nodes[place] = node if inputs == node.inputs else replace(node, inputs=inputs)
         self._note(place)
@@ -78,7 +78,7 @@ class Editor:
     def alias(self, old: str, new: str) -> None:
         """Let later nodes read ``new`` where the old graph read ``old``."""
         self.changed = True
-        self._aliases[old] = self._aliases.get(new, new)
+        self._aliases[old] = self.resolve(new)
 
     def drop(self, node: Node) -> None:
         """Remove a node that was emitted before."""
@@ -112,8 +112,10 @@ class Editor:
             self._emitted[name] = place
 
     def resolve(self, name: str) -> str:
-        """Name that stands for a tensor of the old graph."""
-        return self._aliases.get(name, name)
+        """Name that stands for a tensor of the old graph, which may have been renamed since."""
+        while name in self._aliases:
+            name = self._aliases[name]
+        return name
 
     def constant(self, hint: str, data: NDArray[Any], like: Tensor | None = None) -> str:
         """Add a constant and return its name; label and location are those of ``like``."""
