@@ -43,8 +43,11 @@ quantize
 quantize.calibration quantize.tflite
 passes
 passes.checks
-passes.images passes.functions passes.time
-passes.forms passes.fusing passes.loops passes.structure
+passes.images passes.time
+passes.functions
+passes.fusing
+passes.forms passes.loops
+passes.structure
 passes.rewriting
 reference
 reference.real

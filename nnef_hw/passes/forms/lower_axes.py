@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.passes.rewriting.editor import Editor
-from nnef_hw.passes.rewriting.rewrite import Pass
+from nnef_hw.passes.rewriting.rewrite import Pass, Reasons
 from nnef_hw.passes.rewriting.views import channels_first, is_image
+from nnef_hw.passes.structure.sink_transposes import SinkTransposes
 
 __all__ = ["LowerAxes"]
 
@@ -21,6 +23,13 @@ class LowerAxes(Pass):
 
     Left alone: indices into several axes.
     """
+
+    after: ClassVar[Reasons] = {
+        SinkTransposes: (
+            "The transposes that LowerAxes adds meet their readers a round later, when these "
+            "are rewritten too."
+        ),
+    }
 
     def __call__(self, graph: Graph) -> Graph:
         """Return the rewritten graph."""

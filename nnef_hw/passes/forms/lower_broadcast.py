@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.passes.rewriting.editor import Editor, Step, emit_steps
-from nnef_hw.passes.rewriting.rewrite import Pass
+from nnef_hw.passes.rewriting.rewrite import Pass, Reasons
 from nnef_hw.passes.rewriting.views import is_image
+from nnef_hw.passes.structure.hoist_arithmetic import HoistArithmetic
+from nnef_hw.passes.structure.lower_rank import LowerRank
 
 __all__ = ["LowerBroadcast"]
 
@@ -23,6 +26,19 @@ class LowerBroadcast(Pass):
 
     Left alone: results that are not images.
     """
+
+    after: ClassVar[Reasons] = {
+        HoistArithmetic: (
+            "HoistArithmetic knows an operand by its transpose, which a repeated operand no "
+            "longer has."
+        ),
+    }
+    before: ClassVar[Reasons] = {
+        LowerRank: (
+            "An operand of an image that LowerRank makes is repeated in the next round, when "
+            "RaiseRank has given the image rows and columns."
+        ),
+    }
 
     def __call__(self, graph: Graph) -> Graph:
         """Return the rewritten graph."""

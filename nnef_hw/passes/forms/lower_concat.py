@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from nnef_hw.ir import Graph, Node
+from nnef_hw.passes.forms.lower_scatter import LowerScatter
 from nnef_hw.passes.rewriting.editor import Editor, emit_steps, reshape_node
-from nnef_hw.passes.rewriting.rewrite import Pass
+from nnef_hw.passes.rewriting.rewrite import Pass, Reasons
+from nnef_hw.passes.structure.lower_rank import LowerRank
+from nnef_hw.passes.structure.merge_equal import MergeEqual
+from nnef_hw.passes.structure.sink_transposes import SinkTransposes
 
 __all__ = ["LowerConcat"]
 
@@ -26,6 +31,27 @@ class LowerConcat(Pass):
     Left alone: one activation and constants that are the same value all over, which is a ``pad``;
     what the author has quantized, since a sum would be rounded.
     """
+
+    after: ClassVar[Reasons] = {
+        LowerScatter: (
+            "The joins that LowerScatter makes are rewritten in the same round, before "
+            "RaiseRank reshapes them."
+        ),
+        SinkTransposes: (
+            "The concat that a stack becomes is rewritten as one of channels, before "
+            "SinkTransposes could swap it with transposes of its operands."
+        ),
+    }
+    before: ClassVar[Reasons] = {
+        LowerRank: (
+            "A concat that LowerConcat makes gets its view of channels in the same round, "
+            "before RaiseRank reshapes it."
+        ),
+        MergeEqual: (
+            "Equal pads that LowerConcat makes are merged in the same round, under the name "
+            "of the first."
+        ),
+    }
 
     def __call__(self, graph: Graph) -> Graph:
         """Return the rewritten graph."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from nnef_hw.ir import Graph, Node
 from nnef_hw.passes.rewriting.editor import Editor
-from nnef_hw.passes.rewriting.rewrite import Pass
+from nnef_hw.passes.rewriting.rewrite import Pass, Reasons
+from nnef_hw.passes.structure.sink_transposes import SinkTransposes
 
 __all__ = ["LowerCumsum"]
 
@@ -19,6 +21,13 @@ class LowerCumsum(Pass):
 
     Left alone: sums of what are no real numbers, or of a tensor of rank 1.
     """
+
+    after: ClassVar[Reasons] = {
+        SinkTransposes: (
+            "The transposes that LowerCumsum adds meet their readers a round later, when "
+            "these are rewritten too."
+        ),
+    }
 
     def __call__(self, graph: Graph) -> Graph:
         """Return the rewritten graph."""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import prod
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.ir import Graph, Node
 from nnef_hw.passes.rewriting.editor import Editor, Step, emit_part, emit_steps, reshape_node
-from nnef_hw.passes.rewriting.rewrite import Pass
+from nnef_hw.passes.rewriting.rewrite import Pass, Reasons
 from nnef_hw.passes.rewriting.views import is_image
+from nnef_hw.passes.structure.lower_rank import LowerRank
 
 __all__ = ["MOST_PARTS", "LowerGather", "exchanged_rows", "grid_axes"]
 
@@ -34,6 +36,13 @@ class LowerGather(Pass):
 
     Left alone: results of more than 64 parts.
     """
+
+    before: ClassVar[Reasons] = {
+        LowerRank: (
+            "Slices and joins that LowerGather makes get their view of channels in the same "
+            "round, before RaiseRank reshapes them."
+        ),
+    }
 
     def __call__(self, graph: Graph) -> Graph:
         """Return the rewritten graph."""

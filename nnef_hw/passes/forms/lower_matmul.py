@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.ir import Graph, Node
+from nnef_hw.passes.forms.lower_cumsum import LowerCumsum
+from nnef_hw.passes.forms.lower_einsum import LowerEinsum
 from nnef_hw.passes.rewriting.editor import Editor, pixel_conv_node, reshape_node
-from nnef_hw.passes.rewriting.rewrite import Pass
+from nnef_hw.passes.rewriting.rewrite import Pass, Reasons
 from nnef_hw.passes.rewriting.views import channels_first
+from nnef_hw.passes.structure.hoist_arithmetic import HoistArithmetic
 
 __all__ = ["LowerMatmul"]
 
@@ -30,6 +33,23 @@ class LowerMatmul(Pass):
 
     Left alone: products of two activations.
     """
+
+    after: ClassVar[Reasons] = {
+        LowerCumsum: (
+            "The matmul by a constant that LowerCumsum makes is a layer; left over, it would "
+            "be LowerProduct's."
+        ),
+        LowerEinsum: (
+            "The matmul by a constant that LowerEinsum makes is a layer; left over, it would "
+            "be LowerProduct's."
+        ),
+    }
+    before: ClassVar[Reasons] = {
+        HoistArithmetic: (
+            "HoistArithmetic looks at the transposes around the layer that a product becomes, "
+            "not at those around the product."
+        ),
+    }
 
     def __call__(self, graph: Graph) -> Graph:
         """Return the rewritten graph."""

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from nnef_hw.ir import Graph, Node, Tensor
 from nnef_hw.passes.rewriting.editor import Editor
-from nnef_hw.passes.rewriting.rewrite import Pass
+from nnef_hw.passes.rewriting.rewrite import Pass, Reasons
 from nnef_hw.passes.rewriting.views import View, is_image
+from nnef_hw.passes.structure.hoist_arithmetic import HoistArithmetic
+from nnef_hw.passes.structure.merge_equal import MergeEqual
+from nnef_hw.passes.structure.sink_transposes import SinkTransposes
 
 __all__ = ["LowerNormalization"]
 
@@ -29,6 +32,20 @@ class LowerNormalization(Pass):
     Left alone: windows over several of batch, channels and pixels at once; an
     ``l2_normalization`` of codes that TensorFlow Lite computes from their squares alone.
     """
+
+    after: ClassVar[Reasons] = {
+        SinkTransposes: (
+            "A normalization's arithmetic becomes one function before its transposes are "
+            "swapped with single operators."
+        ),
+    }
+    before: ClassVar[Reasons] = {
+        MergeEqual: "Two normalizations of one tensor share the operators that they consist of.",
+        HoistArithmetic: (
+            "HoistArithmetic moves the reductions and the arithmetic that a normalization "
+            "consists of."
+        ),
+    }
 
     def __call__(self, graph: Graph) -> Graph:
         """Return the rewritten graph."""

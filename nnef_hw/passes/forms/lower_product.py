@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.arithmetic.tflite.numerics import TFLITE_SOFTMAX_QTYPE
 from nnef_hw.ir import Graph, Node, Quantization, Trait
+from nnef_hw.passes.forms.lower_matmul import LowerMatmul
 from nnef_hw.passes.rewriting.editor import Editor, Step, emit_steps, pixel_conv_node, reshape_node
-from nnef_hw.passes.rewriting.rewrite import Pass
+from nnef_hw.passes.rewriting.rewrite import Pass, Reasons
 
 __all__ = ["LowerProduct"]
 
@@ -33,6 +34,13 @@ class LowerProduct(Pass):
     Left alone: products with one constant matrix, which are
     :class:`.LowerMatmul`'s; such codes if 16 bits do not hold their products.
     """
+
+    after: ClassVar[Reasons] = {
+        LowerMatmul: (
+            "A product with one constant matrix is a layer; LowerProduct would multiply its "
+            "elements one by one."
+        ),
+    }
 
     def __call__(self, graph: Graph) -> Graph:
         """Return the rewritten graph."""

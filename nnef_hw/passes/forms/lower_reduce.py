@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from nnef_hw.ir import Graph, Node
 from nnef_hw.ir.quantization import negated
+from nnef_hw.passes.forms.normalize_attributes import NormalizeAttributes
 from nnef_hw.passes.rewriting.editor import Editor, pixel_conv_node, reshape_node
-from nnef_hw.passes.rewriting.rewrite import Pass
+from nnef_hw.passes.rewriting.rewrite import Pass, Reasons
 from nnef_hw.passes.rewriting.views import View, channels_first
+from nnef_hw.passes.structure.hoist_arithmetic import HoistArithmetic
 
 __all__ = ["LowerReduce"]
 
@@ -30,6 +32,14 @@ class LowerReduce(Pass):
 
     ``sum_reduce(normalize = true)`` is a ``mean_reduce``.
     """
+
+    after: ClassVar[Reasons] = {
+        HoistArithmetic: (
+            "A reduction behind a transpose is one of the axes before it; LowerReduce would "
+            "move the axes once more."
+        ),
+        NormalizeAttributes: "LowerReduce reads attributes that a model may leave out.",
+    }
 
     def __call__(self, graph: Graph) -> Graph:
         """Return the rewritten graph."""

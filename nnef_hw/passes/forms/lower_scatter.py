@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.ir import Graph, Node
-from nnef_hw.passes.forms.lower_gather import MOST_PARTS, exchanged_rows, grid_axes
+from nnef_hw.passes.forms.lower_gather import MOST_PARTS, LowerGather, exchanged_rows, grid_axes
 from nnef_hw.passes.rewriting.editor import Editor, emit_part, reshape_node
-from nnef_hw.passes.rewriting.rewrite import Pass
+from nnef_hw.passes.rewriting.rewrite import Pass, Reasons
 
 __all__ = ["LowerScatter", "why_not_joined"]
 
@@ -32,6 +33,13 @@ class LowerScatter(Pass):
 
     Left alone: results of more than 64 parts, and reductions of places that are named twice.
     """
+
+    before: ClassVar[Reasons] = {
+        LowerGather: (
+            "The gather that LowerScatter makes is rewritten in the same round, before it "
+            "merges with the reshape behind it."
+        ),
+    }
 
     def __call__(self, graph: Graph) -> Graph:
         """Return the rewritten graph."""

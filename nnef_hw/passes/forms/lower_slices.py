@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from nnef_hw.ir import Graph, Node
 from nnef_hw.passes.rewriting.editor import Editor, emit_steps, reshape_node, slice_node
-from nnef_hw.passes.rewriting.rewrite import Pass
+from nnef_hw.passes.rewriting.rewrite import Pass, Reasons
+from nnef_hw.passes.structure.lower_rank import LowerRank
 
 __all__ = ["LowerSlices"]
 
@@ -28,6 +30,13 @@ class LowerSlices(Pass):
     Left alone: negative strides, strides over batch or channels, parts of a ``concat`` that the
     author has quantized.
     """
+
+    before: ClassVar[Reasons] = {
+        LowerRank: (
+            "Slices that LowerSlices makes get their view of channels in the same round, "
+            "before RaiseRank reshapes them."
+        ),
+    }
 
     def __call__(self, graph: Graph) -> Graph:
         """Return the rewritten graph."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from nnef_hw.ir import Graph, Node, Trait
+from nnef_hw.passes.forms.lower_normalization import LowerNormalization
 from nnef_hw.passes.rewriting.editor import Editor, is_trivial
-from nnef_hw.passes.rewriting.rewrite import Pass
+from nnef_hw.passes.rewriting.rewrite import Pass, Reasons
 
 __all__ = ["NormalizeAttributes"]
 
@@ -27,6 +28,12 @@ class NormalizeAttributes(Pass):
 
     Left alone: filters and biases that are computed.
     """
+
+    after: ClassVar[Reasons] = {
+        LowerNormalization: (
+            "Operators that a normalization consists of leave attributes to their defaults."
+        ),
+    }
 
     def __call__(self, graph: Graph) -> Graph:
         """Return the rewritten graph."""

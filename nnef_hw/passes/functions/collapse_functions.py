@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 from nnef_hw.ir import Graph, Node, Trait
+from nnef_hw.passes.forms.lower_reduce import LowerReduce
+from nnef_hw.passes.functions.lower_clamp import LowerClamp
 from nnef_hw.passes.rewriting.editor import Editor
 from nnef_hw.passes.rewriting.function_body import function_body, scalar_value
-from nnef_hw.passes.rewriting.rewrite import Pass
+from nnef_hw.passes.rewriting.rewrite import Pass, Reasons
+from nnef_hw.passes.structure.merge_equal import MergeEqual
 
 __all__ = ["CollapseFunctions"]
 
@@ -32,6 +36,18 @@ class CollapseFunctions(Pass):
     ``clamp`` behind a layer, which it computes at no cost; what the model's author quantized on
     the way, or TensorFlow Lite rounds in its own way.
     """
+
+    after: ClassVar[Reasons] = {
+        LowerClamp: (
+            "A limit that a layer can apply to its result stays a clamp or relu; it does not "
+            "become a table."
+        ),
+        LowerReduce: (
+            "A limit behind a sum over channels is applied by the layer that the sum becomes, "
+            "not by a table."
+        ),
+        MergeEqual: "Equal operators are merged before one of them becomes part of a function.",
+    }
 
     def __call__(self, graph: Graph) -> Graph:
         """Return the rewritten graph."""

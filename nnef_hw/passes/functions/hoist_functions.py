@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from nnef_hw.ir import Graph, Node, Trait
+from nnef_hw.passes.fusing.fold_affine import FoldAffine
 from nnef_hw.passes.rewriting.editor import Editor
-from nnef_hw.passes.rewriting.rewrite import Pass
+from nnef_hw.passes.rewriting.rewrite import Pass, Reasons
 from nnef_hw.passes.rewriting.views import is_image
 
 __all__ = ["HoistFunctions"]
@@ -26,6 +28,13 @@ class HoistFunctions(Pass):
     (those of more than four axes may be a :class:`.MergeDepthToSpace`'s), and of
     [1, C, L] tensors, where :class:`.RaiseRank` would put the reshape back.
     """
+
+    before: ClassVar[Reasons] = {
+        FoldAffine: (
+            "A function moves over the reshape in front of it before FoldAffine adds reshapes "
+            "around a layer."
+        ),
+    }
 
     def __call__(self, graph: Graph) -> Graph:
         """Return the rewritten graph."""

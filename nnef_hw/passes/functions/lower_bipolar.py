@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.ir import Graph, Node, Quantization, Tensor, Trait
+from nnef_hw.passes.fusing.fold_affine import FoldAffine
+from nnef_hw.passes.fusing.fuse_activation import FuseActivation
 from nnef_hw.passes.rewriting.editor import Editor
-from nnef_hw.passes.rewriting.rewrite import Pass
+from nnef_hw.passes.rewriting.rewrite import Pass, Reasons
 from nnef_hw.passes.rewriting.scaled_filter import scaled_filter
 
 __all__ = ["LowerBipolar"]
@@ -31,6 +34,19 @@ class LowerBipolar(Pass):
     Left alone: several numbers for the channels, results of affine operators that are still to
     become layers, and of operators that only move values, of which others are quantized.
     """
+
+    after: ClassVar[Reasons] = {
+        FoldAffine: (
+            "A scale and an offset in front of a sign are part of the layer whose result is "
+            "compared."
+        ),
+    }
+    before: ClassVar[Reasons] = {
+        FuseActivation: (
+            "The relu that stands for the comparison becomes part of the layer at once; else "
+            "CollapseFunctions would join it with the scale behind it."
+        ),
+    }
 
     def __call__(self, graph: Graph) -> Graph:
         """Return the rewritten graph."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
 from nnef_hw.ir import Graph, Node
+from nnef_hw.passes.forms.lower_normalization import LowerNormalization
 from nnef_hw.passes.rewriting.editor import Editor
 from nnef_hw.passes.rewriting.function_body import scalar_value
-from nnef_hw.passes.rewriting.rewrite import Pass
+from nnef_hw.passes.rewriting.rewrite import Pass, Reasons
 
 __all__ = ["LowerClamp"]
 
@@ -27,6 +29,12 @@ class LowerClamp(Pass):
 
     Left alone: bounds or alphas that are computed or vary.
     """
+
+    after: ClassVar[Reasons] = {
+        LowerNormalization: (
+            "A normalization limits its norm by a constant maximum, which is a clamp."
+        ),
+    }
 
     def __call__(self, graph: Graph) -> Graph:
         """Return the rewritten graph."""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from nnef_hw.ir import Graph, Node
+from nnef_hw.passes.functions.collapse_functions import CollapseFunctions
+from nnef_hw.passes.functions.lower_elementwise import LowerElementwise
 from nnef_hw.passes.rewriting.editor import Editor
-from nnef_hw.passes.rewriting.rewrite import Pass
+from nnef_hw.passes.rewriting.rewrite import Pass, Reasons
 
 __all__ = ["LowerDivision"]
 
@@ -17,6 +20,19 @@ class LowerDivision(Pass):
 
     Left alone: division of integers, and by a constant.
     """
+
+    after: ClassVar[Reasons] = {
+        CollapseFunctions: (
+            "A division inside of a function stays there; alone it would be a reciprocal and "
+            "a product."
+        ),
+    }
+    before: ClassVar[Reasons] = {
+        LowerElementwise: (
+            "A constant above an activation belongs to the reciprocal's product; "
+            "LowerElementwise would take it for a scale."
+        ),
+    }
 
     def __call__(self, graph: Graph) -> Graph:
         """Return the rewritten graph."""

@@ -6,15 +6,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.ir import Graph, Node, Trait
+from nnef_hw.passes.forms.lower_broadcast import LowerBroadcast
+from nnef_hw.passes.forms.lower_matmul import LowerMatmul
+from nnef_hw.passes.forms.lower_scatter import LowerScatter
 from nnef_hw.passes.rewriting.editor import Editor, channel_values
-from nnef_hw.passes.rewriting.rewrite import Pass
+from nnef_hw.passes.rewriting.rewrite import Pass, Reasons
 from nnef_hw.passes.rewriting.views import View, channels_first, is_image, reshaped
+from nnef_hw.passes.structure.lower_rank import LowerRank
 
 __all__ = ["LowerElementwise"]
 
@@ -31,6 +35,27 @@ class LowerElementwise(Pass):
 
     Left alone: operands of different shapes.
     """
+
+    after: ClassVar[Reasons] = {
+        LowerBroadcast: (
+            "Arithmetic of two constants is computed once the smaller one is repeated; "
+            "LowerElementwise would make a layer of it."
+        ),
+        LowerMatmul: (
+            "A number for each column is added to the layer's result of two axes, not to an "
+            "image of the product."
+        ),
+        LowerScatter: (
+            "A constant that LowerScatter merges new elements with is a scale or an offset; a "
+            "round later RaiseRank has made an image of it."
+        ),
+    }
+    before: ClassVar[Reasons] = {
+        LowerRank: (
+            "An operator of more than four axes becomes one of an image; LowerRank would put "
+            "all its elements into one pixel."
+        ),
+    }
 
     def __call__(self, graph: Graph) -> Graph:
         """Return the rewritten graph."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.ir import Graph, Node
-from nnef_hw.passes.functions.lower_clamp import LARGEST
+from nnef_hw.passes.functions.lower_clamp import LARGEST, LowerClamp
 from nnef_hw.passes.rewriting.editor import Editor, channel_values
-from nnef_hw.passes.rewriting.rewrite import Pass
+from nnef_hw.passes.rewriting.rewrite import Pass, Reasons
 
 __all__ = ["LowerPrelu"]
 
@@ -27,6 +28,13 @@ class LowerPrelu(Pass):
     Left alone: slopes that are computed or vary within a channel. One slope for all is
     :class:`.LowerClamp`'s.
     """
+
+    after: ClassVar[Reasons] = {
+        LowerClamp: (
+            "One slope for all channels is a leaky_relu; LowerPrelu would make a product and "
+            "a maximum of it."
+        ),
+    }
 
     def __call__(self, graph: Graph) -> Graph:
         """Return the rewritten graph."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -10,7 +11,8 @@ from nnef_hw.arithmetic.numerics import SOFTMAX_QTYPE
 from nnef_hw.ir import Graph, Node, Quantization, Trait
 from nnef_hw.ir.quantization import same_quantization
 from nnef_hw.passes.rewriting.editor import Editor
-from nnef_hw.passes.rewriting.rewrite import Pass
+from nnef_hw.passes.rewriting.rewrite import Pass, Reasons
+from nnef_hw.passes.structure.fold_constants import FoldConstants
 from nnef_hw.reference.real.quantize import code_range, fake_quantize
 
 __all__ = ["AbsorbQuantize"]
@@ -36,6 +38,10 @@ class AbsorbQuantize(Pass):
 
     Left alone: quantization by ranges that are computed.
     """
+
+    before: ClassVar[Reasons] = {
+        FoldConstants: "A quantized constant is rounded before anything is computed from it.",
+    }
 
     def __call__(self, graph: Graph) -> Graph:
         """Return the rewritten graph."""

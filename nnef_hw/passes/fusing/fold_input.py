@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import prod
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.ir.input_readers import InputReader, feature_axes, input_readers
-from nnef_hw.passes.fusing.fold_affine import pixel_affine
+from nnef_hw.passes.fusing.fold_affine import FoldAffine, pixel_affine
 from nnef_hw.passes.rewriting.editor import Editor
-from nnef_hw.passes.rewriting.rewrite import Pass
+from nnef_hw.passes.rewriting.rewrite import Pass, Reasons
 
 __all__ = ["FoldInput"]
 
@@ -35,6 +36,13 @@ class FoldInput(Pass):
     features apart: then each can have a scale of its own in the input's format, in place of one
     in a layer (:mod:`nnef_hw.quantize.calibration.feature_scales`).
     """
+
+    after: ClassVar[Reasons] = {
+        FoldAffine: (
+            "FoldAffine joins affine operators behind an input under the last one's name; "
+            "FoldInput would join them under the first one's."
+        ),
+    }
 
     def __call__(self, graph: Graph) -> Graph:
         """Return the rewritten graph."""

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from nnef_hw.ir import Graph, Node, Trait
+from nnef_hw.passes.forms.lower_reduce import LowerReduce
 from nnef_hw.passes.rewriting.editor import Editor, is_trivial
-from nnef_hw.passes.rewriting.rewrite import Pass
+from nnef_hw.passes.rewriting.rewrite import Pass, Reasons
+from nnef_hw.passes.structure.raise_rank import RaiseRank
 
 __all__ = ["MergePad"]
 
@@ -22,6 +25,13 @@ class MergePad(Pass):
 
     Left alone: other borders and values, cropping, padding of batch or channels.
     """
+
+    after: ClassVar[Reasons] = {
+        LowerReduce: "A pad goes into the window that a reduction over rows and columns becomes.",
+    }
+    before: ClassVar[Reasons] = {
+        RaiseRank: "A pad that goes into a window needs no fourth axis of its own.",
+    }
 
     def __call__(self, graph: Graph) -> Graph:
         """Return the rewritten graph."""

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
 from nnef_hw.ir import Graph, Node, Trait
+from nnef_hw.passes.images.lower_multilinear import LowerMultilinear
+from nnef_hw.passes.images.sink_pad import SinkPad
 from nnef_hw.passes.rewriting.editor import Editor, emit_part, is_trivial
-from nnef_hw.passes.rewriting.rewrite import Pass
+from nnef_hw.passes.rewriting.rewrite import Pass, Reasons
+from nnef_hw.passes.structure.merge_equal import MergeEqual
+from nnef_hw.passes.structure.raise_rank import RaiseRank
 from nnef_hw.reference.running.windows import pad_border
 
 __all__ = ["LowerBorders"]
@@ -25,6 +30,22 @@ class LowerBorders(Pass):
 
     Left alone: windows over batch or channels, cropping.
     """
+
+    after: ClassVar[Reasons] = {
+        MergeEqual: (
+            "Slices of a constant at its border are computed before MergeEqual could merge them."
+        ),
+        SinkPad: (
+            "A border behind which a move follows is padded behind that move, before it "
+            "becomes slices."
+        ),
+        LowerMultilinear: "A border that LowerMultilinear pads becomes slices in the same round.",
+    }
+    before: ClassVar[Reasons] = {
+        RaiseRank: (
+            "Slices and joins of a border are given a fourth axis together, behind one reshape."
+        ),
+    }
 
     def __call__(self, graph: Graph) -> Graph:
         """Return the rewritten graph."""

@@ -6,14 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.ir import Graph, Node, Quantization
 from nnef_hw.ir.activation import activation_attrs
+from nnef_hw.passes.fusing.fold_affine import FoldAffine
 from nnef_hw.passes.rewriting.editor import Editor, slice_node
-from nnef_hw.passes.rewriting.rewrite import Pass
+from nnef_hw.passes.rewriting.rewrite import Pass, Reasons
 
 __all__ = ["LowerDeconv"]
 
@@ -34,6 +36,13 @@ class LowerDeconv(Pass):
     Left alone: borders that continue the image, computed filters and biases, other quantizations,
     and scales per channel of a filter with groups.
     """
+
+    after: ClassVar[Reasons] = {
+        FoldAffine: (
+            "A scale behind a deconv goes into its filter; behind a depth_to_space it stays a "
+            "layer."
+        ),
+    }
 
     def __call__(self, graph: Graph) -> Graph:
         """Return the rewritten graph."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,8 @@ from nnef_hw.ir import Graph, Node, Quantization
 from nnef_hw.passes.images.interpolated_codes import are_codes
 from nnef_hw.passes.rewriting.along_axis import emit_along_axis
 from nnef_hw.passes.rewriting.editor import Editor
-from nnef_hw.passes.rewriting.rewrite import Pass
+from nnef_hw.passes.rewriting.rewrite import Pass, Reasons
+from nnef_hw.passes.structure.sink_transposes import SinkTransposes
 from nnef_hw.reference.real.registry import Call, evaluate
 
 __all__ = ["LowerMultilinear"]
@@ -34,6 +35,13 @@ class LowerMultilinear(Pass):
     Of codes that TensorFlow Lite interpolates, the weights are integers over a power of two where
     its 10 bits hold them, which is so for factors of 2, 4 and 8.
     """
+
+    after: ClassVar[Reasons] = {
+        SinkTransposes: (
+            "The transposes that LowerMultilinear adds meet their readers a round later, when "
+            "these are rewritten too."
+        ),
+    }
 
     def __call__(self, graph: Graph) -> Graph:
         """Return the rewritten graph."""

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from nnef_hw.ir import Graph, Node
+from nnef_hw.passes.forms.lower_concat import LowerConcat
+from nnef_hw.passes.functions.lower_elementwise import LowerElementwise
+from nnef_hw.passes.images.sink_pad import SinkPad
 from nnef_hw.passes.rewriting.editor import Editor, is_trivial, reshape_node
-from nnef_hw.passes.rewriting.rewrite import Pass
+from nnef_hw.passes.rewriting.rewrite import Pass, Reasons
+from nnef_hw.passes.structure.raise_rank import RaiseRank
 
 __all__ = ["LowerPad"]
 
@@ -24,6 +28,27 @@ class LowerPad(Pass):
 
     Left alone: other borders, cropping, padding of the batch, and constants that vary.
     """
+
+    after: ClassVar[Reasons] = {
+        LowerConcat: (
+            "Zeros that LowerConcat puts beside an activation are padded in the same round, "
+            "before RaiseRank reshapes them."
+        ),
+        LowerElementwise: (
+            "A constant is added to padded channels where these are columns; behind "
+            "LowerPad's moves it would be added to a vector."
+        ),
+        SinkPad: (
+            "A pad of channels that are rows behind a move is a pad of rows there, and needs "
+            "no move of its own."
+        ),
+    }
+    before: ClassVar[Reasons] = {
+        RaiseRank: (
+            "A pad of channels becomes one of columns, whatever its rank; RaiseRank would "
+            "reshape it first."
+        ),
+    }
 
     def __call__(self, graph: Graph) -> Graph:
         """Return the rewritten graph."""

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.passes.rewriting.editor import Editor
-from nnef_hw.passes.rewriting.rewrite import Pass
+from nnef_hw.passes.rewriting.rewrite import Pass, Reasons
 from nnef_hw.passes.rewriting.views import is_image
+from nnef_hw.passes.structure.sink_transposes import SinkTransposes
 
 __all__ = ["HoistArithmetic"]
 
@@ -33,6 +34,13 @@ class HoistArithmetic(Pass):
     behind graph inputs, nothing of this is done: at least one reduction must be among them.
     Left alone: operands that are moved in different ways.
     """
+
+    after: ClassVar[Reasons] = {
+        SinkTransposes: (
+            "Equal transposes of all operands are swapped with the operator alone, without a "
+            "reduction."
+        ),
+    }
 
     def __call__(self, graph: Graph) -> Graph:
         """Return the rewritten graph."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import prod
+from typing import ClassVar
 
 from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.passes.rewriting.editor import Editor
 from nnef_hw.passes.rewriting.in_order import emit_in_order, outer_axes
-from nnef_hw.passes.rewriting.rewrite import Pass
+from nnef_hw.passes.rewriting.rewrite import Pass, Reasons
 from nnef_hw.passes.rewriting.views import View, is_image, reshaped
+from nnef_hw.passes.structure.raise_rank import RaiseRank
 
 __all__ = ["LowerRank"]
 
@@ -31,6 +33,12 @@ class LowerRank(Pass):
 
     Left alone: constant operands, and borders that continue the tensor.
     """
+
+    before: ClassVar[Reasons] = {
+        RaiseRank: (
+            "An operator that can be one of channels, in order, is not given a fourth axis before."
+        ),
+    }
 
     def __call__(self, graph: Graph) -> Graph:
         """Return the rewritten graph."""
