@@ -21,9 +21,9 @@ graph: it returns a new one, or the same object if there was nothing to do. `nne
 prints what all of them make of a model, `nnef-hw simplify MODEL --after NAME` the graph behind a
 pass or a phase.
 
-The pipeline is a sequence of phases. A phase is a sequence of groups, which it repeats until a round
-changes nothing. Behind each group the passes of [cleanup](#cleanup) run. Each pass declares which
-passes of its group must run before it or behind it, and why; the group is sorted by these
+The pipeline is a sequence of phases. A phase is a sequence of groups, which it repeats until a
+round changes nothing. Behind each group the passes of [cleanup](#cleanup) run. Each pass declares
+which passes of its group must run before it or behind it, and why; the group is sorted by these
 declarations, and what they leave open is free. The test `tests/passes/test_order.py` runs small
 graphs through many orders, in one of which each pass is as late as it may be, and demands equal
 results.

@@ -1,4 +1,4 @@
-"""Commands that look at a model or rewrite it: check, inspect, convert."""
+"""Commands that look at a model or rewrite it: check, inspect, simplify, convert."""
 
 from __future__ import annotations
 
@@ -19,6 +19,9 @@ from nnef_hw.errors import UsageError
 
 __all__ = ["add_commands"]
 
+MOST_VALUES = 24
+"""Elements of the largest constant that ``simplify`` prints whole."""
+
 
 def add_commands(commands: Commands) -> None:
     """Declare the commands of this module."""
@@ -32,6 +35,20 @@ def add_commands(commands: Commands) -> None:
     add_command(
         commands, "inspect", _inspect,
         "show layers, shapes, parameters and MACs; of a build, the program that it runs", "model",
+    )  # fmt: skip
+    sub = add_command(
+        commands, "simplify", _simplify,
+        "print the graph of canonical operators that passes make of the model", "model",
+    )  # fmt: skip
+    sub.add_argument(
+        "--after", metavar="NAME",
+        help="print the graph as it is when this pass, e.g. LowerMatmul, has run once, or when a "
+        "phase, e.g. canonical, has ended; docs/passes.md lists both",
+    )  # fmt: skip
+    sub.add_argument(
+        "--whole", action="store_true",
+        help="print where in the model each node comes from, and all values of constants of more "
+        f"than {MOST_VALUES} elements: a text that can be read back",
     )  # fmt: skip
     sub = add_command(
         commands, "convert", _convert, "write the model as flat, canonical NNEF", "model"
@@ -97,6 +114,37 @@ def _inspect(options: argparse.Namespace) -> int:
         print_json(description)
     else:
         print_inspection(description, console())
+    return 0
+
+
+def _simplify(options: argparse.Namespace) -> int:
+    from nnef_hw.frontend import load
+    from nnef_hw.ir import Stage, format_graph
+    from nnef_hw.passes.pipeline import graph_after, simplify
+
+    stream = streaming(options)
+    if stream is not None and options.after is not None:
+        raise UsageError(
+            "--stream rewrites the canonical graph, behind all passes",
+            remedy="leave out --after or --stream",
+        )
+    graph = load(options.model, **reading(options))
+    if graph.stage != Stage.FLOAT:
+        raise UsageError(
+            f"{str(options.model)!r} is quantized: passes rewrite float models only",
+            remedy="give the float model that it was made of",
+        )
+    graph = simplify(graph) if options.after is None else graph_after(graph, options.after)
+    if stream is not None:
+        graph = stream.of_model(graph)
+    if options.whole:
+        text = format_graph(graph)
+    else:
+        text = format_graph(graph, most_values=MOST_VALUES, places=False)
+    if options.json:
+        print_json({"after": options.after, "stage": str(graph.stage), "graph": text})
+    else:
+        print(text, end="")
     return 0
 
 

@@ -27,7 +27,7 @@ DEFAULT_DTYPES = {"scalar": "float64", "integer": "int64", "logical": "bool"}
 """NumPy's type, by NNEF's, of constants whose text does not name one."""
 
 
-def format_graph(graph: Graph, *, most_values: int | None = None) -> str:
+def format_graph(graph: Graph, *, most_values: int | None = None, places: bool = True) -> str:
     """Return the whole graph.
 
     Parameters
@@ -35,13 +35,16 @@ def format_graph(graph: Graph, *, most_values: int | None = None) -> str:
     most_values
         Size of the largest array that is shown whole; of larger ones only the number of elements
         and a digest are shown. Such a text can be compared, but not read back.
+    places
+        Whether it is shown where in the model nodes and tensors come from.
     """
-    return "\n".join(_Printer(most_values).graph(graph)) + "\n"
+    return "\n".join(_Printer(most_values, places).graph(graph)) + "\n"
 
 
 @dataclass(frozen=True, slots=True)
 class _Printer:
     most_values: int | None
+    places: bool
 
     def graph(self, graph: Graph) -> Iterator[str]:
         """Yield the lines of a graph."""
@@ -80,7 +83,9 @@ class _Printer:
             value = getattr(tensor, key)
             if value is not None:
                 text += f" {key}={self._value(value)}"
-        return text if tensor.location == origin else f"{text} {_location(tensor.location)}"
+        if tensor.location != origin and self.places:
+            text += f" {_location(tensor.location)}"
+        return text
 
     def _state(self, state: State) -> str:
         label = "" if state.label is None else f" label={state.label!r}"
@@ -91,7 +96,8 @@ class _Printer:
         results = [self._tensor(graph.tensor(name), node.location) for name in node.outputs]
         arguments = [_name(name) for name in node.inputs]
         arguments += self._pairs(dict(sorted(node.attrs.items())))
-        place = "" if node.location is None else f" {_location(node.location)}"
+        is_placed = node.location is not None and self.places
+        place = f" {_location(node.location)}" if is_placed else ""
         yield from f"{', '.join(results)} = {node.op}({', '.join(arguments)}){place}".split("\n")
 
     def _pairs(self, values: Mapping[str, Any]) -> list[str]:
