@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from nnef_hw.ir import Graph, Node
 from nnef_hw.passes.rewriting.editor import Editor
 from nnef_hw.passes.rewriting.rewrite import Pass
+from nnef_hw.reference.real.elementwise import align
 
 __all__ = ["LowerSelection"]
 
@@ -76,7 +78,9 @@ def _emit_choice(editor: Editor, node: Node) -> bool:
         if known is not None:
             mask = known.astype(bool) == is_first
             if data is not None:
-                terms.append(editor.constant(f"{node.name}_part", np.where(mask, data, 0.0)))
+                chosen, values = align(mask, data)
+                part = np.where(chosen, values, 0.0)
+                terms.append(editor.constant(f"{node.name}_part", part))
                 continue
             weight = editor.constant(f"{node.name}_weight", mask.astype(np.float64))
         elif data is not None and not data.any():
@@ -86,7 +90,7 @@ def _emit_choice(editor: Editor, node: Node) -> bool:
             continue
         else:
             weight = _weight(editor, node, condition, is_first)
-        shape = np.broadcast_shapes(editor.shape(weight), editor.shape(name))
+        shape = _broadcast(editor.shape(weight), editor.shape(name))
         term = editor.activation(f"{node.name}_part", shape, like)
         editor.emit(Node("mul", (name, weight), (term,), {}, node.location))
         terms.append(term)
@@ -94,6 +98,11 @@ def _emit_choice(editor: Editor, node: Node) -> bool:
         return _emit_only(editor, node, terms)
     editor.emit(Node("add", tuple(terms), node.outputs, {}, node.location))
     return True
+
+
+def _broadcast(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape of arithmetic: operands of lower rank are repeated along the last axes."""
+    return tuple(max(extents) for extents in zip_longest(*shapes, fillvalue=1))
 
 
 def _is_sum_with(data: NDArray[Any], is_finite: bool) -> bool:
