@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,8 @@ class SinkTransposes(Pass):
     are turned, too. The result is transposed in place of the operands.
 
     Left alone: operands that broadcast or are not images; graph inputs, which the host moves; those
-    that something else than these operators reads, too, so that no transpose would become needless.
+    that something else than these operators reads, too, so that no transpose would become needless;
+    operators with a constant for each channel, which would then be along another axis.
     """
 
     def __call__(self, graph: Graph) -> Graph:
@@ -65,7 +67,14 @@ def _common_axes(editor: Editor, node: Node) -> list[int] | None:
     images = all(is_image(editor.shape(x)) and x not in editor.graph.inputs for x in sources)
     whole = not node.has(Trait.ARITHMETIC) or all(editor.shape(name) == shape for name in names)
     free = any(map(partial(_is_free, editor), names))
-    return axes if alike and images and whole and free else None
+    constants = [data for name in node.inputs if (data := editor.data(name)) is not None]
+    at_home = axes[1] != 1 and any(map(_is_of_channels, constants))
+    return axes if alike and images and whole and free and not at_home else None
+
+
+def _is_of_channels(data: NDArray[Any]) -> bool:
+    """Whether a constant is a number for each of several channels."""
+    return data.ndim > 1 and 1 < data.shape[1] == data.size
 
 
 def _is_movable(node: Node) -> bool:
