@@ -26,6 +26,10 @@ GROUPS = [group for phase in PHASES() for group in phase.groups]
 MOST_PASSES = max(len(group.passes) for group in GROUPS)
 
 
+TELLING = {("asin", 8), ("avg_pool", 4), ("cumsum", 6), ("logarithmic_quantize", 4)}
+"""Random graphs (operator, seed) that fail if a certain declaration is missing, where others do not."""
+
+
 def _texts(_):
     return [case.graph() for path in sorted(FOLDER.glob("*.txt")) for case in read_cases(path)]
 
@@ -60,16 +64,15 @@ def _streamable(scale):
 
 def _operators(scale):
     """Return graphs of each operator behind none, three, six... of any others."""
-    found = []
-    for op in OPERATORS:
-        for seed in range(3 * scale):
-            rng = np.random.default_rng(zlib.crc32(op.encode()) + seed)
-            net = RandomGraph(rng)
-            if seed % 2:
-                net.keep_state()
-            for name in (op, *rng.choice(OPERATORS, 3 * seed)):
-                net.apply(str(name))
-            found.append(net.build())
+    found, wanted = [], {(op, seed) for op in OPERATORS for seed in range(3 * scale)}
+    for op, seed in sorted(wanted | TELLING):
+        rng = np.random.default_rng(zlib.crc32(op.encode()) + seed)
+        net = RandomGraph(rng)
+        if seed % 2:
+            net.keep_state()
+        for name in (op, *rng.choice(OPERATORS, 3 * seed)):
+            net.apply(str(name))
+        found.append(net.build())
     return found
 
 
@@ -167,7 +170,7 @@ def test_every_order_that_the_passes_allow_gives_the_same_graph(family, rng, mon
 @pytest.mark.nightly
 @pytest.mark.parametrize("family", FAMILIES)
 def test_many_orders_give_the_same_graph(family, rng, monkeypatch):
-    assert_free(family(3), orders(rng, 2 * MOST_PASSES), monkeypatch)
+    assert_free(family(2), orders(rng, 2 * MOST_PASSES), monkeypatch)
 
 
 class First(Pass):
