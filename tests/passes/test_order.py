@@ -27,7 +27,7 @@ MOST_PASSES = max(len(group.passes) for group in GROUPS)
 
 
 TELLING = {("asin", 8), ("avg_pool", 4), ("cumsum", 6), ("logarithmic_quantize", 4)}
-"""Random graphs (operator, seed) that fail if a certain declaration is missing, where others do not."""
+"""Random graphs (operator, seed) that fail without one of the declarations, where others do not."""
 
 
 def _texts(_):
