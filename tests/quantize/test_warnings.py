@@ -179,6 +179,17 @@ def test_another_calibration_that_is_better_is_named():
     assert judge_model(network.graph, network.samples, scheme).warnings == ()
 
 
+def test_samples_that_calibrate_too_few_are_said():
+    """Of 120 samples 48 calibrate, and rare ones are among the others."""
+    network = doubtful_network(237)
+    (found,) = judge_model(network.graph, network.samples).warnings
+    assert (found.kind, found.remedy) == ("samples", "give 250 or more representative inputs")
+    assert found.figures["best_db"] >= found.figures["results_db"] + 2
+    few = {name: x[:20] for name, x in network.samples.inputs.items()}
+    kinds = [each.kind for each in judge_model(network.graph, Samples(few)).warnings]
+    assert kinds[0] == "samples"
+
+
 @pytest.mark.parametrize(("labels", "kinds"), [(100, ["calibration"]), (10, [])])
 def test_an_accuracy_that_is_kept_is_enough(labels, kinds, monkeypatch):
     monkeypatch.setattr(diagnosis, "MANY_LABELS", labels)

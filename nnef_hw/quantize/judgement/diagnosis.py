@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.ir import Graph
+from nnef_hw.quantize.calibrate import quantize
 from nnef_hw.quantize.calibration.scheme import Scheme
 from nnef_hw.quantize.judgement.attempts import (
     CALIBRATION_GAIN_DB,
@@ -31,6 +32,10 @@ MANY_LABELS = 100
 """Labels from which on an accuracy that is kept is enough."""
 QUICK_SECONDS = 5.0
 """A network that takes longer to quantize is not calibrated again if it is not poor."""
+MANY_SAMPLES = 250
+"""Samples from which on a fifth of them calibrates."""
+SAMPLES_GAIN_DB = 2.0
+"""What calibrating with all samples has to gain to be worth a warning."""
 LEAST_LABELS = 50
 """Labels from which on it is told whether the real network knows the samples."""
 
@@ -69,8 +74,40 @@ def judge_network(
         return [explain(warning, trials) for warning in warnings]
     if _may_gain(found) and seconds <= QUICK_SECONDS:
         trials = try_calibrations(canonical, scheme, layer, calibration, judged)
-        warnings += _of_calibration(layer, scheme, found, trials)
+        better = _of_calibration(layer, scheme, found, trials)
+        warnings += better or _of_more_samples(canonical, scheme, found, calibration, judged)
     return warnings
+
+
+def _of_more_samples(
+    canonical: Graph,
+    scheme: Scheme,
+    found: Measured,
+    calibration: Inputs,
+    judged: tuple[Inputs, NDArray[Any] | None],
+) -> list[QualityWarning]:
+    """Return the warning that samples which do not calibrate show ranges that the others lack.
+
+    Only of few samples: of many so many calibrate that they do not.
+    """
+    inputs, labels = judged
+    used, kept = (len(next(iter(x.values()))) for x in (calibration, inputs))
+    are_same = used == kept and all(np.array_equal(x, inputs[n]) for n, x in calibration.items())
+    if are_same or used + kept >= MANY_SAMPLES or found.results_db is None:
+        return []
+    every = {name: np.concatenate([x, inputs[name]]) for name, x in calibration.items()}
+    best = measure(canonical, quantize(canonical, every, scheme), inputs, labels).results_db
+    if best is None or best < found.results_db + SAMPLES_GAIN_DB:
+        return []
+    return [
+        QualityWarning(
+            "samples",
+            f"{used} samples calibrate and results have {found.results_db:.1f} dB of signal to "
+            f"noise; with the other {kept} as well they would have {best:.1f} dB",
+            f"give {MANY_SAMPLES} or more representative inputs",
+            figures={"samples": used, "results_db": found.results_db, "best_db": best},
+        )
+    ]
 
 
 def _may_gain(found: Measured) -> bool:

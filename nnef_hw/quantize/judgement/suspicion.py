@@ -15,7 +15,7 @@ from nnef_hw.reference import trace_float
 
 __all__ = ["suspect_samples"]
 
-FEW = 16
+FEW = 24
 """Samples, or steps of sequences, below which ranges are those of chance."""
 MOST_SAMPLES = 32
 MOST_VALUES = 1 << 24
