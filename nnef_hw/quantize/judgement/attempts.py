@@ -32,7 +32,6 @@ MOST_VALUES = 1 << 24
 """Numbers of all samples together: large networks are tried on fewer samples."""
 WIDE = 16
 GAIN_DB = 1.0
-CALIBRATION_GAIN_DB = 1.5
 """By how much less noise a scheme has to have to be named."""
 
 
@@ -98,16 +97,17 @@ def try_calibrations(
     layer: str,
     calibration: Inputs,
     judged: tuple[Inputs, NDArray[Any] | None],
+    gain: float,
 ) -> Trials:
     """Quantize a network that is not poor by the other calibrations, as :func:`try_others` does.
 
-    One is named only if its results have 1.5 dB less noise.
+    One is named only if its results have so many dB less noise.
     """
     trial = _Trial(graph, layer, calibration, judged, lambda fixed: None)
     trial.run(_Other(0, "", scheme))
     for other in _calibrations(scheme):
         trial.run(other)
-    return trial.result(CALIBRATION_GAIN_DB)
+    return trial.result(gain)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ from nnef_hw.ir import Graph
 from nnef_hw.quantize.calibrate import quantize
 from nnef_hw.quantize.calibration.scheme import Scheme
 from nnef_hw.quantize.judgement.attempts import (
-    CALIBRATION_GAIN_DB,
     SECONDS,
     Trials,
     try_calibrations,
@@ -30,6 +29,9 @@ ENOUGH_DB = 40.0
 """Signal to noise of results above which no other calibration is tried."""
 MANY_LABELS = 100
 """Labels from which on an accuracy that is kept is enough."""
+CALIBRATION_GAIN_DB, FEW_GAIN_DB = 1.5, 0.5
+"""What another calibration has to gain to be named; of fewer than 100 samples less, since values
+that are still to come saturate more than those that are seen."""
 QUICK_SECONDS = 5.0
 """A network that takes longer to quantize is not calibrated again if it is not poor."""
 MANY_SAMPLES = 250
@@ -73,8 +75,10 @@ def judge_network(
         trials = try_others(canonical, scheme, layer, calibration, judged, check)
         return [explain(warning, trials) for warning in warnings]
     if _may_gain(found) and seconds <= QUICK_SECONDS:
-        trials = try_calibrations(canonical, scheme, layer, calibration, judged)
-        better = _of_calibration(layer, scheme, found, trials)
+        given = sum(len(next(iter(x.values()))) for x in (calibration, inputs))
+        gain = CALIBRATION_GAIN_DB if given >= MANY_LABELS else FEW_GAIN_DB
+        trials = try_calibrations(canonical, scheme, layer, calibration, judged, gain)
+        better = _of_calibration(layer, scheme, found, trials, gain)
         warnings += better or _of_more_samples(canonical, scheme, found, calibration, judged)
     return warnings
 
@@ -118,13 +122,13 @@ def _may_gain(found: Measured) -> bool:
 
 
 def _of_calibration(
-    layer: str, scheme: Scheme, found: Measured, trials: Trials
+    layer: str, scheme: Scheme, found: Measured, trials: Trials, gain: float
 ) -> list[QualityWarning]:
     """Return the warning that another calibration is better, also than with all samples."""
     best, now = trials.best, found.results_db
     if best is None or now is None or best.results_db is None:
         return []
-    if best.results_db < now + CALIBRATION_GAIN_DB:
+    if best.results_db < now + gain:
         return []
     return [
         QualityWarning(
