@@ -33,9 +33,9 @@ LEAST_SECONDS = 0.02
 """Less than that of the largest network is not shown."""
 
 
-def convolution(g: GraphBuilder, x: str, number: int) -> str:
-    """Add a convolution with weights of its own."""
-    weights = np.eye(CHANNELS) * (1 + number / 8192)
+def convolution(g: GraphBuilder, x: str, number: int, gain: float = 1.0) -> str:
+    """Add a convolution with weights of its own; thousands in a row leave numbers as large."""
+    weights = np.eye(CHANNELS) * gain * (1 + (-1) ** number * (number + 1) * 1e-6)
     return g.conv(x, weights.reshape(CHANNELS, CHANNELS, 1, 1), 0.0)
 
 
@@ -49,7 +49,7 @@ def chain(g: GraphBuilder, x: str, nodes: int) -> str:
 def residual(g: GraphBuilder, x: str, nodes: int) -> str:
     """Blocks of two convolutions beside a connection that skips them."""
     for n in range(nodes // 4):
-        y = convolution(g, g.op("relu", convolution(g, x, n)), n)
+        y = convolution(g, g.op("relu", convolution(g, x, n)), n, gain=1e-3)
         x = g.op("add", x, y)
     return x
 
