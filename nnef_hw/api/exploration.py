@@ -47,7 +47,7 @@ class Exploration(Shown):
         return sorted(best, key=lambda point: (point.board, -point.rate))
 
     def to_json(self) -> dict[str, Any]:
-        """Return what its page shows, as plain values."""
+        """Return the sweep as plain values, as the page shows them."""
         return {
             "model": self.model,
             "points": [point.to_json() for point in self.points],

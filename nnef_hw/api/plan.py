@@ -26,7 +26,7 @@ __all__ = ["Plan", "Wishes"]
 
 
 class Wishes(TypedDict):
-    """What a plan was asked for, see :class:`~nnef_hw.flow.options.BuildOptions`."""
+    """Wishes of a plan: fields of :class:`~nnef_hw.flow.options.BuildOptions`."""
 
     board: str
     device: str | None

@@ -27,7 +27,7 @@ _FAILURES = (
     TypeError,
     ValueError,
 )
-"""What modules and exporters raise."""
+"""Exceptions of modules and exporters."""
 
 
 def write_torch(module: Any, path: Path, example: Any) -> None:
@@ -92,7 +92,7 @@ def _reason(error: Exception) -> str:
 
 
 def _arguments(module: Any, inputs: tuple[Any, ...]) -> list[str]:
-    """Return what a module calls its inputs."""
+    """Return the names of a module's inputs."""
     names = list(inspect.signature(module.forward).parameters)
     return names[: len(inputs)]
 

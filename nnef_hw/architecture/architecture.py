@@ -363,7 +363,7 @@ class Architecture(ABC, Generic[P]):
         """
 
     def may_fit(self, graph: Graph, target: Target, *, layer_counters: bool = False) -> bool:
-        """Whether it is worth while to plan a fixed graph for a target; takes far less time."""
+        """Whether a fixed graph may fit a target, found in far less time than a plan."""
         del layer_counters
         try:
             self.check_weights(graph, target)

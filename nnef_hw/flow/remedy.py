@@ -1,4 +1,4 @@
-"""What helps a network that lacks something of a target: one way, which was planned and works."""
+"""Remedies of refusals: one way that was planned and works, with its cost."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WIDEST, NARROWEST = 7, min(WIDTHS)
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a plan was asked for: see :meth:`.Architecture.plan`."""
+    """Wishes of a plan: arguments of :meth:`.Architecture.plan`."""
 
     arch: str = AUTO
     clock_mhz: float | None = None
@@ -69,7 +69,7 @@ class Ways:
         }
 
     def best(self, target: Target) -> str:
-        """Return what to do, and what it costs: the first of these that works.
+        """Return the first remedy of these that works, with its cost.
 
         Another architecture on the same target, a lower rate, another board (or, for plain IP,
         another device; the smallest that is no smaller, if there is one), narrower weights.

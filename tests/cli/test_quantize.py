@@ -36,7 +36,7 @@ def test_the_command_line_stands_above_the_file(cli, arguments, tmp_path):
     (tmp_path / "scheme.toml").write_text(text)
     result = cli(*arguments, "--scheme", "scheme.toml", "--weight-bits", "4")
     assert result.status == 0
-    assert result.err.startswith("nnef-hw: warning: 20 samples calibrate")
+    assert re.fullmatch(r"nnef-hw: warning: 20 samples calibrate: .*\n    .*\n", result.err)
     bits = {key: qtype.bits for key, qtype in filters("q.nnef.tgz").items()}
     assert bits.pop(name) == 3
     assert set(bits.values()) == {4}

@@ -270,7 +270,7 @@ def check_room(model: str, network: LayerGraph, target: Target, *, layer_counter
     Raises
     ------
     ShortageError
-        If they are more than all its memories and LUTs have bits.
+        If they have more bits than all its block RAMs and LUTs.
     """
     bits, room = _weight_bits(network), _room(target.device)
     if bits <= room:
@@ -280,8 +280,8 @@ def check_room(model: str, network: LayerGraph, target: Target, *, layer_counter
     raise ShortageError(
         f"model {model!r} does not fit {target.name} ({target.device.name})",
         ARCH,
-        f"its weights take {bits // 8:,} bytes ({misfit.largest(layers)}), and all memories and "
-        f"LUTs of the device together hold {room // 8:,}",
+        f"its weights take {bits // 8:,} bytes ({misfit.largest(layers)}), and all block RAMs "
+        f"and LUTs of the device together hold {room // 8:,}",
     )
 
 

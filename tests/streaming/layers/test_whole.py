@@ -107,7 +107,10 @@ def test_only_a_rate_asks_for_it(fix, rng):
 
 def test_says_what_rate_there_is(fix, rng):
     graph = fix(perceptron(rng, [9, 6, 5]))
-    with pytest.raises(TargetError, match=r"fewer than 1 cycles"):
+    with pytest.raises(
+        TargetError,
+        match=r"no foldings that fit together take fewer than 1 cycles; relu0 alone takes 1",
+    ):
         schedule(graph, find_board("ulx3s_85f"), target_fps=2 * RATE)
     with pytest.raises(TargetError, match=r"fewer than \d\d+ cycles"):
         schedule(fix(perceptron(rng, [16, 30, 16])), find_board("icebreaker"), target_fps=12e6)

@@ -147,7 +147,7 @@ def test_weights_that_no_folding_could_hold_are_refused_before_any_is_made(
     error = refuse(fix(perceptron), board)
     assert re.search(
         r"its weights take ([\d,]+) bytes \(most in linear206 [\d,]+ and linear20 [\d,]+\), and "
-        r"all memories and LUTs of the device together hold 1,824",
+        r"all block RAMs and LUTs of the device together hold 1,824",
         error.reason,
     )
 
