@@ -7,7 +7,8 @@ always a defect of ours.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import PurePath
 from typing import Any
 
 __all__ = [
@@ -40,6 +41,11 @@ class Location:
     line: int = 0
     column: int = 0
     text: str = ""
+
+    @property
+    def in_file(self) -> Location:
+        """The same place, with the file's name alone: equal wherever a model lies."""
+        return replace(self, file=PurePath(self.file).name)
 
     def __str__(self) -> str:
         if not self.line:

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from itertools import chain, count
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-from nnef_hw.errors import NnefHwError, TargetError, UsageError
+from nnef_hw.architecture.room import WeightRoom
+from nnef_hw.errors import NnefHwError, UsageError
 from nnef_hw.hardware.devices import Resources, Target
 from nnef_hw.ir import Graph
 from nnef_hw.parts.readers.reader import Reader
@@ -353,23 +354,12 @@ class Architecture(ABC, Generic[P]):
         """List why it has no hardware for a canonical or fixed graph, one error per cause."""
 
     @abstractmethod
-    def check_weights(self, graph: Graph, target: Target) -> None:
-        """Refuse a fixed graph whose weights alone do not fit, whatever its ranges are.
+    def weight_room(self, target: Target) -> WeightRoom | None:
+        """Return the memory for weights on a target; None if one beside the FPGA holds them."""
 
-        Raises
-        ------
-        TargetError
-            If it does not fit; the error has the numbers.
-        """
-
+    @abstractmethod
     def may_fit(self, graph: Graph, target: Target, *, layer_counters: bool = False) -> bool:
         """Whether a fixed graph may fit a target, found in far less time than a plan."""
-        del layer_counters
-        try:
-            self.check_weights(graph, target)
-        except TargetError:
-            return False
-        return True
 
     @abstractmethod
     def plan(

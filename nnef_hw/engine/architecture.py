@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 from nnef_hw.architecture.architecture import Architecture, Kept, Timeline, Work
+from nnef_hw.architecture.room import WeightRoom
 from nnef_hw.engine.layers.layer import Shape
 from nnef_hw.engine.layers.network import lower
 from nnef_hw.engine.layers.support import check_engine
 from nnef_hw.engine.memory.store import find_store, stores
 from nnef_hw.engine.planning.plan import KEPT, SIMULATED, EnginePlan
-from nnef_hw.engine.planning.solver import ARCH, check_memory, schedule_engine
+from nnef_hw.engine.planning.solver import ARCH, has_room, schedule_engine
 from nnef_hw.engine.program.design import Design
 from nnef_hw.engine.program.listing import list_program
 from nnef_hw.engine.report import make_timeline, report_plan
@@ -44,8 +46,15 @@ class SharedArray(Architecture[EnginePlan]):
     def problems(self, graph: Graph) -> list[NnefHwError]:
         return check_engine(graph)
 
-    def check_weights(self, graph: Graph, target: Target) -> None:
-        check_memory(graph, target)
+    def weight_room(self, target: Target) -> WeightRoom | None:
+        if any(stores(target, target.clock_mhz)):
+            return None
+        device = target.device
+        return WeightRoom(ARCH, device.bram * prod(device.ram.shapes[0]), "block RAMs")
+
+    def may_fit(self, graph: Graph, target: Target, *, layer_counters: bool = False) -> bool:
+        del layer_counters
+        return has_room(graph, target)
 
     def plan(
         self,

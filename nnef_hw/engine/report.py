@@ -98,7 +98,7 @@ def _layer(plan: EnginePlan, graph: Graph, station: LayerStation | TailStation) 
     result = graph.tensor(station.name)
     row: dict[str, Any] = {
         "name": station.name, "op": node.op, "kind": node.op,
-        "location": str(node.location) if node.location else None,
+        "location": str(node.location.in_file) if node.location else None,
         "sources": [
             {"tensor": name, "fifo": 0, "codes": graph.tensor(name).volume}
             for name in _sources(station)

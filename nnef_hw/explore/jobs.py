@@ -48,8 +48,7 @@ def quantize_graph(
         If the architecture has no hardware for it.
     """
 
-    def check(simple: Graph, used: Samples | None, built: Graph) -> None:
-        del simple, used
+    def check(built: Graph) -> None:
         rounding = scheme.rounding
         able_architectures(
             arch, built if rounding == "author" else built.replaced(rounding=rounding)

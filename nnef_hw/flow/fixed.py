@@ -13,7 +13,7 @@ from nnef_hw.architectures import AUTO, able_architectures
 from nnef_hw.errors import SampleError, UsageError
 from nnef_hw.hardware.devices import Device, Target
 from nnef_hw.hardware.geometry.stream_rows import StreamRows
-from nnef_hw.ir import Graph, Stage
+from nnef_hw.ir import Graph, Stage, Trait
 from nnef_hw.passes import simplify
 from nnef_hw.passes.time.stream_time import StreamTime
 from nnef_hw.quantize import Budget, Scheme, equalize, quantize, search_widths
@@ -225,7 +225,7 @@ def quantize_model(
     *,
     budget: Budget | None = None,
     progress: Progress | None = None,
-    check: Callable[[Graph, Samples | None, Graph], None] | None = None,
+    check: Callable[[Graph], None] = lambda canonical: None,
     judges: bool = False,
     check_fixed: Callable[[Graph], None] = lambda fixed: None,
 ) -> Quantized:
@@ -234,8 +234,7 @@ def quantize_model(
     Parameters
     ----------
     check
-        Called before anything is calibrated with the network that will be, its samples, and the
-        network that is built.
+        Called with the canonical network that is built, before anything is calibrated.
     judges, check_fixed
         See :func:`judge_model`.
 
@@ -248,8 +247,7 @@ def quantize_model(
     extended: Mapping[str, StreamRows] = {}
     if stream is not None:
         simple, used, extended = windows(simple, samples, stream)
-    if check is not None:
-        check(simple, used, simple if stream is None else stream.steps(simple)[0])
+    check(simple if stream is None else stream.steps(simple)[0])
     made = judge_model(
         simple, used, scheme, budget=budget, progress=progress, judges=judges, check=check_fixed
     )
@@ -294,37 +292,40 @@ def windows(
 
 def check_weights(
     graph: Graph,
-    samples: Samples | None,
     scheme: Scheme,
     target: Target,
     architecture: Architecture[Any],
     *,
     searched: bool,
 ) -> None:
-    """Refuse a float model whose weights alone do not fit, before it is calibrated.
-
-    One sample tells the layers and the widths of their weights, on which block RAMs depend; what
-    depends on ranges is not looked at.
+    """Refuse a model whose weights alone do not fit, before it is calibrated.
 
     Parameters
     ----------
+    graph
+        Canonical graph; one of the fixed stage is left to the plan.
     searched
         Whether the widths of weights will be searched; then they may be the narrowest.
 
     Raises
     ------
-    TargetError
+    ShortageError
         If the architecture has no room for them on the target.
-    UnsupportedError, ErrorGroup
-        If the model has layers that cannot be built.
     """
-    if graph.stage == Stage.FIXED or samples is None:
+    room = architecture.weight_room(target)
+    if graph.stage == Stage.FIXED or room is None:
         return
-    coarse = rough(scheme)
-    if searched:
-        coarse = replace(coarse, weight_bits=min(scheme.weight_bits, *WIDTHS))
-    canonical = graph if graph.stage == Stage.CANONICAL else simplify(graph)
-    architecture.check_weights(quantize(canonical, samples[:1].inputs, coarse), target)
+    weights = {}
+    for node in graph.nodes:
+        if node.has(Trait.WEIGHTS):
+            tensor = graph.tensor(node.inputs[1])
+            width = scheme.of(node.name).weight_bits
+            if tensor.quant is not None:
+                width = int(tensor.quant.args["bits"])
+            elif searched:
+                width = min(width, *WIDTHS)
+            weights[node.name] = tensor.volume * width
+    room.check(graph.name, weights, target)
 
 
 def device_budget(accuracy_drop: float, device: Device) -> Budget:

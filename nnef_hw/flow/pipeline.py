@@ -161,8 +161,12 @@ def _build(
     steps = Steps(options.out)
     progress("compiling")
     with _removed_on_failure(options.out, missing):
-        compiled = _compile(options, target, progress, steps)
-    folder = BuildFolder.open(options.out)
+        compiled, made = _compile(options, target, progress, steps)
+    folder = (
+        BuildFolder.open(options.out)
+        if made is None
+        else BuildFolder.just_made(options.out, made.fixed, made.canonical, made.plan)
+    )
 
     verified, placed = _simulate_and_synthesize(options, folder, target, progress, steps)
     if not verified["simulation"]["bit_exact"]:
@@ -214,8 +218,11 @@ def _inputs_digest(
 
 def _compile(
     options: BuildOptions, target: Target, progress: Callable[[str], None], steps: Steps
-) -> dict[str, Any]:
-    """Quantize, schedule and emit; return the seconds it took, and the plans not taken."""
+) -> tuple[dict[str, Any], PlannedModel | None]:
+    """Quantize, schedule and emit; return what the report says of that, and the model.
+
+    The model is None if an earlier build has left all files.
+    """
     begin = time.perf_counter()
     graph, samples = _read(options)
     key = _inputs_digest(options, target, graph, samples)
@@ -224,7 +231,10 @@ def _compile(
     if base is not None:
         key = digest(key, base_digest(base))
 
+    made: PlannedModel | None = None
+
     def produce(folder: Path) -> dict[str, Any]:
+        nonlocal made
         if isinstance(options.model, PlannedModel):
             made = options.model
         elif base is not None:
@@ -250,7 +260,7 @@ def _compile(
             "warnings": [warning.to_json() for warning in made.warnings],
         }
 
-    return dict(steps.run("compile", key, produce))
+    return dict(steps.run("compile", key, produce)), made
 
 
 def _plan(
@@ -264,7 +274,7 @@ def _plan(
     drop = options.accuracy_drop
     candidates = Candidates(())
 
-    def check(simple: Graph, used: Samples | None, built: Graph) -> None:
+    def check(built: Graph) -> None:
         nonlocal candidates
         rounding = options.scheme.rounding
         asked = built if rounding == "author" else built.replaced(rounding=rounding)
@@ -274,7 +284,7 @@ def _plan(
         )
         candidates.each(
             lambda architecture: check_weights(
-                simple, used, options.scheme, target, architecture, searched=drop is not None
+                built, options.scheme, target, architecture, searched=drop is not None
             )
         )
 

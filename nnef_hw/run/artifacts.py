@@ -49,6 +49,15 @@ class BuildFolder:
                 )
         return cls(path)
 
+    @classmethod
+    def just_made(
+        cls, path: Path, fixed: Graph, canonical: Graph | None, plan: Plan
+    ) -> BuildFolder:
+        """Return the build of a model in memory, whose files need not be read again."""
+        folder = cls.open(path)
+        vars(folder).update(fixed=fixed, canonical=canonical, plan=plan)
+        return folder
+
     @cached_property
     def manifest(self) -> dict[str, Any]:
         """Contents of ``manifest.json``."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from nnef_hw.architecture.architecture import Architecture, Timeline, Work
+from nnef_hw.architecture.room import WeightRoom
 from nnef_hw.errors import NnefHwError, UsageError
 from nnef_hw.hardware.devices import Target
 from nnef_hw.ir import Graph
@@ -15,7 +16,7 @@ from nnef_hw.streaming.foldings.plan import Plan
 from nnef_hw.streaming.foldings.siblings import apart
 from nnef_hw.streaming.foldings.support import check_streamable
 from nnef_hw.streaming.report import report_plan
-from nnef_hw.streaming.search.misfit import ARCH, check_weights, may_fit
+from nnef_hw.streaming.search.misfit import ARCH, may_fit, weight_room
 from nnef_hw.streaming.search.solver import schedule
 
 __all__ = ["Streaming"]
@@ -29,8 +30,8 @@ class Streaming(Architecture[Plan]):
     def problems(self, graph: Graph) -> list[NnefHwError]:
         return check_streamable(graph)
 
-    def check_weights(self, graph: Graph, target: Target) -> None:
-        check_weights(graph.name, lower(graph), target)
+    def weight_room(self, target: Target) -> WeightRoom:
+        return weight_room(target)
 
     def may_fit(self, graph: Graph, target: Target, *, layer_counters: bool = False) -> bool:
         return may_fit(lower(graph), target, layer_counters=layer_counters)

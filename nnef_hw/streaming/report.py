@@ -166,7 +166,7 @@ def _layer(
         "name": block.name,
         "op": block.op,
         "kind": block.kind,
-        "location": str(node.location) if node.location else None,
+        "location": str(node.location.in_file) if node.location else None,
         "sources": [
             {"tensor": source.tensor, "fifo": source.depth, "codes": codes[source.tensor]}
             for source in block.sources

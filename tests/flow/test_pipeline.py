@@ -310,10 +310,30 @@ def test_touched_file_is_made_again(name, finished, options, copy, steps):
     assert (copy / name).read_bytes() == (finished[0] / name).read_bytes()
 
 
-def test_removed_report_is_made_again(options, copy, steps):
+def test_removed_report_is_made_again(finished, options, copy, steps):
+    """The same from the files as it was from the model in memory, but for times."""
     (copy / "report.html").unlink()
-    build(options(copy))
+    report = build(options(copy))
     assert steps == ["report"]
+    first = json.loads((finished[0] / "report.json").read_text())
+    assert report.keys() == first.keys()
+    assert report["layers"] == first["layers"]
+    differing = {name for name in first if report[name] != first[name]}
+    assert differing <= {"commands", "seconds", "simulation"}
+
+
+def test_a_build_quantizes_and_lowers_once(options, tmp_path, monkeypatch):
+    quantized = []
+
+    def counted(*arguments, **named):
+        quantized.append(arguments)
+        return quantize(*arguments, **named)
+
+    monkeypatch.setattr("nnef_hw.flow.fixed.quantize", counted)
+    lower.cache_clear()
+    build(options(tmp_path / "build"))
+    assert len(quantized) == 1
+    assert lower.cache_info().misses == 1
 
 
 # what makes a build fail

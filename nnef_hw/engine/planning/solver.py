@@ -18,7 +18,7 @@ from nnef_hw.hardware.devices import Device, Resources, Target
 from nnef_hw.hardware.geometry.blockram import SPRAM_SHAPE
 from nnef_hw.ir import Graph
 
-__all__ = ["ARCH", "check_memory", "schedule_engine", "with_room"]
+__all__ = ["ARCH", "has_room", "schedule_engine", "with_room"]
 
 ARCH = "engine"
 """Name of the architecture."""
@@ -193,26 +193,15 @@ def with_room(design: Design, target: Target, clock_mhz: float | None) -> Design
     return next((trial for trial in trials if trial.code_blocks <= spare), design)
 
 
-def check_memory(graph: Graph, target: Target) -> None:
-    """Refuse a network whose weights alone have no room in the block RAMs of a target.
-
-    Raises
-    ------
-    TargetError
-        If they have none.
-    """
+def has_room(graph: Graph, target: Target) -> bool:
+    """Whether a target has memory for the weights of a fixed graph, in an array of some shape."""
     network = lower(graph, target.device)
     if any(stores(target, target.clock_mhz)):
-        return
+        return True
     tried = sizes(network, target.device)
     engines = [Design(network, size, target.device).engine for size in tried]
     counts = [engine.weight_memories[0].count for engine in engines]
-    if min(counts) > target.device.bram:
-        raise ShortageError(
-            f"model {graph.name!r} does not fit {target.name} ({target.device.name})",
-            ARCH,
-            f"its weights take {min(counts)} of {target.device.bram} block RAMs",
-        )
+    return min(counts) <= target.device.bram
 
 
 def _short(used: Resources, device: Device) -> Iterator[tuple[str, int, int]]:

@@ -10,6 +10,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.architecture.room import WeightRoom, name_largest
 from nnef_hw.errors import ShortageError
 from nnef_hw.hardware.devices import Device, Resources, Target
 from nnef_hw.streaming.foldings.block import Block
@@ -22,23 +23,19 @@ from nnef_hw.streaming.foldings.budget import (
 )
 from nnef_hw.streaming.foldings.plan import LayerGraph
 from nnef_hw.streaming.foldings.resources import LUT_SHARE
-from nnef_hw.streaming.search.knapsack import BRAM, DSP, Table, cheapest, choose, least
+from nnef_hw.streaming.search.knapsack import BRAM, Table, cheapest, choose, least
 from nnef_hw.streaming.search.lanes import why_not_whole, wider
 from nnef_hw.streaming.search.options import network_options
 from nnef_hw.streaming.search.search import Search
 
-__all__ = ["ARCH", "Misfit", "check_room", "check_weights", "may_fit"]
+__all__ = ["ARCH", "Misfit", "may_fit", "weight_bits", "weight_room"]
 
 ARCH = "streaming"
 """Name of the architecture."""
 
 NAMES = ("LUTs", "DSP blocks", "block RAMs", "single-port RAMs")
-FEW = 3
-"""Most layers that are named."""
 BITS_PER_LUT = 16
 """Bits of constants in one LUT4."""
-LARGE_WEIGHTS = 0.75
-"""Share of a device's block RAM below which weights fit."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +50,6 @@ class Misfit:
         What was to be built, and where.
     options
         The options of every layer on that device.
-    calibrated
-        Whether ranges are known; LUTs depend on them and are not reported before.
     """
 
     model: str
@@ -62,7 +57,6 @@ class Misfit:
     target: Target
     layer_counters: bool
     options: Sequence[Sequence[Block]]
-    calibrated: bool = True
 
     @property
     def device(self) -> Device:
@@ -88,11 +82,6 @@ class Misfit:
     def feasible(self) -> bool:
         """Whether the layers fit, but for the FIFOs between branches."""
         return choose(self.tables, self.limits) is not None
-
-    @property
-    def short_of_block_rams(self) -> bool:
-        """Whether the layers need more block RAMs than there are, whatever else they use."""
-        return bool(self._needed.sum(axis=0)[BRAM] > self.limits[BRAM])
 
     @cached_property
     def _needed(self) -> NDArray[np.int64]:
@@ -184,15 +173,14 @@ class Misfit:
     def _one_short(self) -> str:
         """Name the resources of which the layers need too much, whatever they use of others."""
         amounts, needed = self._needed, self._needed.sum(axis=0).tolist()
-        decided = range(len(NAMES)) if self.calibrated else (DSP, BRAM)
-        short = [n for n in decided if needed[n] > self.limits[n]]
+        short = [n for n in range(len(NAMES)) if needed[n] > self.limits[n]]
         if not short:
             return ""
         short.sort(key=lambda n: -self._share(needed[n], n))
         text = ", and ".join(
-            f"at least {self._excess(needed[n], n)} ({self.largest(amounts[:, n])})" for n in short
+            f"at least {self._excess(needed[n], n)} ({self._largest(amounts[:, n])})" for n in short
         )
-        enough = [self._of(needed[n], n) for n in decided if n not in short]
+        enough = [self._of(needed[n], n) for n in range(len(NAMES)) if n not in short]
         others = ", ".join(filter(None, enough))
         return f"it takes {text}" + (f"; of the others, {others} would do" if others else "")
 
@@ -212,7 +200,7 @@ class Misfit:
             chosen = choose(self.tables, limits)
             assert chosen is not None, "so much is enough"
             amounts = [table[row, n] for table, row in zip(self.tables, chosen, strict=True)]
-            ways.append(f"at least {self._excess(amount, n)} ({self.largest(np.array(amounts))})")
+            ways.append(f"at least {self._excess(amount, n)} ({self._largest(np.array(amounts))})")
         return f"{text}with no more of the others it takes {', or '.join(ways)}"
 
     def _too_many_fifos(self, design: Sequence[Block]) -> str:
@@ -240,12 +228,10 @@ class Misfit:
             "the host link"
         )
 
-    def largest(self, amounts: NDArray[np.int64]) -> str:
+    def _largest(self, amounts: NDArray[np.int64]) -> str:
         """Name the layers that take most of a resource."""
-        order = np.argsort(-amounts, kind="stable")[:FEW]
-        layers = [f"{self.network.layers[n].name} {amounts[n]:,}" for n in order if amounts[n] > 0]
-        *first, last = layers
-        return f"most in {', '.join(first)} and {last}" if first else f"all in {last}"
+        layers = (layer.name for layer in self.network.layers)
+        return name_largest(zip(layers, amounts.tolist(), strict=True))
 
     def _budget(self, target: Target) -> Budget:
         link = border_resources(self.network, target, self.layer_counters)
@@ -258,59 +244,22 @@ def may_fit(network: LayerGraph, target: Target, *, layer_counters: bool) -> boo
     It takes a small part of the time of a plan. How large FIFOs are depends on the foldings: those
     of the smallest ones may be many times as large as those of a design that fits.
     """
-    if _weight_bits(network) > _room(target.device):
+    if sum(weight_bits(network).values()) > weight_room(target).bits:
         return False
     options = network_options(network, target.device)
     return Misfit("", network, target, layer_counters, options).feasible
 
 
-def check_room(model: str, network: LayerGraph, target: Target, *, layer_counters: bool) -> None:
-    """Refuse weights that a device could not hold, were there nothing else, before any folding.
-
-    Raises
-    ------
-    ShortageError
-        If they have more bits than all its block RAMs and LUTs.
-    """
-    bits, room = _weight_bits(network), _room(target.device)
-    if bits <= room:
-        return
-    misfit = Misfit(model, network, target, layer_counters=layer_counters, options=())
-    layers = np.array([layer.weights_of_model * layer.weight_bits // 8 for layer in network.layers])
-    raise ShortageError(
-        f"model {model!r} does not fit {target.name} ({target.device.name})",
-        ARCH,
-        f"its weights take {bits // 8:,} bytes ({misfit.largest(layers)}), and all block RAMs "
-        f"and LUTs of the device together hold {room // 8:,}",
-    )
+def weight_bits(network: LayerGraph) -> dict[str, int]:
+    """Return the bits of every layer's weights."""
+    return {layer.name: layer.weights_of_model * layer.weight_bits for layer in network.layers}
 
 
-def check_weights(model: str, network: LayerGraph, target: Target) -> None:
-    """Refuse layers whose weights alone do not fit; what depends on ranges is not looked at.
-
-    Raises
-    ------
-    ShortageError
-        If the layers need more block RAMs than the target has, in any folding.
-    """
+def weight_room(target: Target) -> WeightRoom:
+    """Return what a device holds of weights, which may be in logic as well."""
     device = target.device
-    if _weight_bits(network) < LARGE_WEIGHTS * 8 * device.ram_bytes:
-        return
-    options = network_options(network, device)
-    # Counters of layers need no block RAM.
-    misfit = Misfit(model, network, target, layer_counters=False, options=options, calibrated=False)
-    if misfit.short_of_block_rams:
-        raise misfit.error()
-
-
-def _weight_bits(network: LayerGraph) -> int:
-    """Return the bits of all weights."""
-    return sum(layer.weights_of_model * layer.weight_bits for layer in network.layers)
-
-
-def _room(device: Device) -> int:
-    """Return the most bits of weights that a device could hold, if nothing else were in it."""
-    return device.bram * prod(device.ram.shapes[0]) + BITS_PER_LUT * device.lut
+    bits = device.bram * prod(device.ram.shapes[0]) + BITS_PER_LUT * device.lut
+    return WeightRoom(ARCH, bits, "block RAMs and LUTs")
 
 
 def _amounts(used: Resources) -> Table:

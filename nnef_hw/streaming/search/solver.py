@@ -32,7 +32,7 @@ from nnef_hw.streaming.foldings.resources import LUT_SHARE
 from nnef_hw.streaming.foldings.siblings import apart
 from nnef_hw.streaming.search.lanes import wider
 from nnef_hw.streaming.search.loop_search import shorten_loops
-from nnef_hw.streaming.search.misfit import Misfit, check_room
+from nnef_hw.streaming.search.misfit import Misfit, weight_bits, weight_room
 from nnef_hw.streaming.search.options import network_options
 from nnef_hw.streaming.search.search import Search, faster_limit
 
@@ -123,7 +123,7 @@ def _schedule(
     device = target.device
     clock = clock_mhz or target.clock_mhz
     if target_fps is None:
-        check_room(graph.name, network, target, layer_counters=layer_counters)
+        weight_room(target).check(graph.name, weight_bits(network), target)
     options = network_options(network, device)
     wanted = None if target_fps is None else int(clock * 1e6 / target_fps)
     design = _fastest(network, target, layer_counters, options, wanted)

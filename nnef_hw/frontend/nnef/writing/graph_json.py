@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import PurePath
+from dataclasses import astuple
 from typing import Any
 
 import numpy as np
@@ -110,8 +110,7 @@ class _Encoder:
     def _location(self, location: Location | None) -> dict[str, Any]:
         if location is None or not self._locations:
             return {}
-        name = PurePath(location.file).name
-        return {"location": [name, location.line, location.column, location.text]}
+        return {"location": list(astuple(location.in_file))}
 
     def _value(self, value: Any, node: Node, key: str) -> Any:
         if value is None or isinstance(value, bool | str):
