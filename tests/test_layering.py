@@ -66,7 +66,7 @@ parts.streams parts.windows
 parts.base
 system
 hardware
-hardware.families
+hardware.families arithmetic.images
 hardware.geometry hardware.memories
 arithmetic.tflite
 arithmetic

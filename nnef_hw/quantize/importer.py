@@ -48,7 +48,6 @@ from nnef_hw.quantize.params import MULT_BITS, FixedParams, index_qtype, softmax
 from nnef_hw.quantize.tflite.short_arithmetic import short_product, short_sum, short_table
 from nnef_hw.quantize.tflite.tables import single_quotient, tflite_table
 from nnef_hw.reference import unary_function
-from nnef_hw.reference.running.windows import pool_counts
 from nnef_hw.reference.visible import EVERYTHING, hidden_infinities
 
 __all__ = ["build_fixed"]
@@ -353,7 +352,7 @@ def _requantized_sum(builder: _Builder, node: Node, divisor: int) -> Node:
     counts = [divisor]
     if pool.border == "ignore":
         shape = builder.graph.tensor(node.inputs[0]).shape
-        counts = np.unique(pool_counts(pool, shape)).tolist()
+        counts = np.unique(pool.counts(shape)).tolist()
     factors = [_scale(source) / (_scale(target) * count) for count in counts]
     return node.with_attrs(requant=builder.requant(node, factors, target, signed_bits(-top, top)))
 

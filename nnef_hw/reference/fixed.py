@@ -12,6 +12,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.images.rearrange import (
+    begin_steps,
+    depth_to_space,
+    join_steps,
+    last_step,
+    repeat_pixels,
+    reverse_steps,
+    split_steps,
+    take_slice,
+)
+from nnef_hw.arithmetic.images.windows import convolve, gather_taps, pad_border
 from nnef_hw.arithmetic.interpolation import interpolate_codes
 from nnef_hw.arithmetic.numerics import (
     AddRequant,
@@ -45,18 +56,7 @@ from nnef_hw.ir.operators import (
 )
 from nnef_hw.reference.float import check_inputs
 from nnef_hw.reference.running.loops import run_schedule, schedule
-from nnef_hw.reference.running.rearrange import (
-    begin_steps,
-    depth_to_space,
-    join_steps,
-    last_step,
-    repeat_pixels,
-    reverse_steps,
-    split_steps,
-    take_slice,
-)
 from nnef_hw.reference.running.sequences import Sequences
-from nnef_hw.reference.running.windows import convolve, gather_taps, pad_border, pool_counts
 from nnef_hw.reference.visible import EVERYTHING, Interval, hidden_infinities
 
 __all__ = [
@@ -378,7 +378,7 @@ def _sum_pool(call: _Call) -> Codes:
     total -= len(taps) * zero_point
     if pool.border != "ignore":
         return _requantize(call, total)
-    counts = pool_counts(pool, call.x.shape)
+    counts = pool.counts(call.x.shape)
     requant: Requant | TfliteAverage = call.attr("requant")
     if isinstance(requant, TfliteAverage):
         return requant.apply(total, counts)

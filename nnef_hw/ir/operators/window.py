@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
+from nnef_hw.arithmetic.images.windows import count_taps
 from nnef_hw.arithmetic.numerics import Requant
 from nnef_hw.arithmetic.tflite.numerics import TfliteAverage, TfliteRequant
 from nnef_hw.ir.operators.attributes import (
@@ -112,6 +116,16 @@ class PoolAttributes(WindowAttributes):
     def taps(self) -> int:
         """Pixels of a window."""
         return self.size[0] * self.size[1]
+
+    def counts(self, shape: Sequence[int]) -> NDArray[np.int64]:
+        """Count the taps of every window that lie inside of an image [N, C, H, W] of a shape.
+
+        Returns
+        -------
+        ndarray
+            [rows, columns] of windows.
+        """
+        return count_taps(shape[2:], self.padding, self.size, self.stride, self.dilation)
 
 
 _GEOMETRY = frozenset({"stride", "dilation", "padding", "border"})

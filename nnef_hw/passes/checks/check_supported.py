@@ -15,7 +15,6 @@ from nnef_hw.passes.checks.supported_part import BY_HOST
 from nnef_hw.passes.checks.why_missing import CONTENTS, why_missing
 from nnef_hw.passes.rewriting.editor import channel_values, is_trivial
 from nnef_hw.passes.rewriting.names import authors_name
-from nnef_hw.reference.running.windows import pool_counts
 from nnef_hw.reference.visible import EVERYTHING, Interval, hidden_infinities
 
 __all__ = ["find_differing", "find_unsupported"]
@@ -283,7 +282,7 @@ def _pool(graph: Graph, node: Node) -> Iterator[Problem]:
     problems = [*_window(graph, node), *_pool_form(node)]
     yield from problems
     if not problems and node.op == "avg_pool" and node.attrs["border"] == "ignore":
-        counts = pool_counts(node.attributes(PoolAttributes), graph.tensor(node.inputs[0]).shape)
+        counts = node.attributes(PoolAttributes).counts(graph.tensor(node.inputs[0]).shape)
         if not counts.all():
             yield "some of its windows lie outside of the image", "use less padding"
 

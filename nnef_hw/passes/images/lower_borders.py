@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from nnef_hw.arithmetic.images.windows import pad_border
 from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.passes.images.lower_multilinear import LowerMultilinear
 from nnef_hw.passes.images.sink_pad import SinkPad
@@ -14,7 +15,6 @@ from nnef_hw.passes.rewriting.editor import Editor, emit_part, is_trivial
 from nnef_hw.passes.rewriting.rewrite import Pass, Reasons
 from nnef_hw.passes.structure.merge_equal import MergeEqual
 from nnef_hw.passes.structure.raise_rank import RaiseRank
-from nnef_hw.reference.running.windows import pad_border
 
 __all__ = ["LowerBorders"]
 

@@ -24,7 +24,6 @@ from nnef_hw.passes.forms.lower_flattened_linear import LowerFlattenedLinear
 from nnef_hw.passes.structure.remove_dead import RemoveDead
 from nnef_hw.passes.time.time_rows import RowPlan, find_rows
 from nnef_hw.passes.time.time_taps import Taps, has_other_padding
-from nnef_hw.reference.running.windows import pool_counts
 
 __all__ = ["StreamTime"]
 
@@ -310,13 +309,13 @@ def _without_padding(graph: Graph, node: Node, axis: int, result: Tensor) -> Nod
     if isinstance(requant, Requant) and node.has(Trait.POOL) and node.attrs["border"] == "ignore":
         # It has a mult for each number of taps, of which fewer are left.
         shape = graph.tensor(node.inputs[0]).shape
-        counts = np.unique(pool_counts(node.attributes(PoolAttributes), shape))
+        counts = np.unique(node.attributes(PoolAttributes).counts(shape))
         rows = (
             *shape[:axis],
             node.attrs["size"][axis] * node.attrs["dilation"][axis],
             *shape[axis + 1 :],
         )
-        left = np.unique(pool_counts(new.attributes(PoolAttributes), rows))
+        left = np.unique(new.attributes(PoolAttributes).counts(rows))
         mult = tuple(requant.mult[n] for n in np.searchsorted(counts, left))
         new = new.with_attrs(requant=replace(requant, mult=mult))
     return new

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.images.windows import gather_taps, pad_border
 from nnef_hw.arithmetic.numerics import QType
 from nnef_hw.ir import Graph, Node
 from nnef_hw.ir.operators import ConvAttributes
 from nnef_hw.reference.batching import is_batchable
 from nnef_hw.reference.real.program import Step
-from nnef_hw.reference.running.windows import gather_taps, pad_border
 from nnef_hw.reference.visible import EVERYTHING, Interval
 
 __all__ = ["Covariance", "Moments", "Simulation"]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from nnef_hw.arithmetic.images.windows import convolve, pad_border, scatter_taps
 from nnef_hw.reference.real.attributes import WindowAttributes, down_padding, up_padding
 from nnef_hw.reference.real.functions import activated
 from nnef_hw.reference.real.registry import Array, Call, operator
 from nnef_hw.reference.running.batch_rules import constant_weights
-from nnef_hw.reference.running.windows import convolve, pad_border, scatter_taps
 
 __all__: list[str] = []
 

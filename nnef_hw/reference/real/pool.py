@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from nnef_hw.arithmetic.images.windows import count_taps, gather_taps, pad_border, scatter_taps
 from nnef_hw.reference.real.attributes import WindowAttributes, down_padding, up_padding
 from nnef_hw.reference.real.conv import extend_input
 from nnef_hw.reference.real.registry import Array, Call, operator
 from nnef_hw.reference.running.batch_rules import one_sample_windows
-from nnef_hw.reference.running.windows import count_taps, gather_taps, pad_border, scatter_taps
 
 __all__: list[str] = []
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from nnef_hw.arithmetic.images.windows import gather_taps
 from nnef_hw.reference.real.registry import Array, Call, operator
 from nnef_hw.reference.running.batch_rules import never
-from nnef_hw.reference.running.windows import gather_taps
 
 __all__: list[str] = []
 

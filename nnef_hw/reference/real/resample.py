@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from nnef_hw.arithmetic.images.rearrange import repeat_pixels
+from nnef_hw.arithmetic.images.windows import gather_taps, pad_border
 from nnef_hw.reference.real.registry import Array, Call, operator
 from nnef_hw.reference.running.batch_rules import always
-from nnef_hw.reference.running.rearrange import repeat_pixels
-from nnef_hw.reference.running.windows import gather_taps, pad_border
 
 __all__: list[str] = []
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from nnef_hw.arithmetic.images import rearrange
+from nnef_hw.arithmetic.images.rearrange import depth_to_space
+from nnef_hw.arithmetic.images.windows import pad_border
 from nnef_hw.reference.real.registry import Array, Call, operator
-from nnef_hw.reference.running import rearrange
 from nnef_hw.reference.running.batch_rules import (
     Case,
     all_beside_axis,
@@ -13,8 +15,6 @@ from nnef_hw.reference.running.batch_rules import (
     beside_axes,
     beside_axis,
 )
-from nnef_hw.reference.running.rearrange import depth_to_space
-from nnef_hw.reference.running.windows import pad_border
 
 __all__: list[str] = []
 

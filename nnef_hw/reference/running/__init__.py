@@ -1,4 +1,4 @@
-"""Ground of both references: windows, loops, sequences, moves.
+"""Ground of both references: order of nodes, loops, sequences, batches.
 
 What is here is the same for real numbers and codes. No operator is computed here.
 """

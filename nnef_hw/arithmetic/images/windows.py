@@ -11,14 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.hardware.geometry.window import taps_inside
-from nnef_hw.ir.operators import PoolAttributes
 
 __all__ = [
     "count_taps",
     "convolve",
     "gather_taps",
     "pad_border",
-    "pool_counts",
     "scatter_taps",
     "window_extent",
 ]
@@ -99,22 +97,6 @@ def count_taps(
     """
     axes = zip(extents, padding, size, stride, dilation, strict=True)
     return np.asarray(reduce(np.multiply.outer, [np.array(taps_inside(*axis)) for axis in axes]))
-
-
-def pool_counts(pool: PoolAttributes, shape: Sequence[int]) -> NDArray[np.int64]:
-    """Count the taps inside of an image for every window of a pool.
-
-    Parameters
-    ----------
-    shape
-        Shape of the image: batch, channels, rows, columns.
-
-    Returns
-    -------
-    ndarray
-        [rows, columns] of windows.
-    """
-    return count_taps(shape[2:], pool.padding, pool.size, pool.stride, pool.dilation)
 
 
 def _last(lead: int, slices: Iterable[slice]) -> tuple[slice, ...]:
