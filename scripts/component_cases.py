@@ -98,10 +98,10 @@ def _running_pools(device: Device) -> Iterator[Case]:
             size, size, channels, kernel=(kernel, kernel), stride=(kernel, kernel),
             passes=channels, by_channel=True,
         )  # fmt: skip
-        for single_port in (False, True) if device.spram else (False,):
+        for single_port in dict.fromkeys((None, device.single_port)):
             shape = {"window": window, "ram": device.ram, "single_port": single_port, **CODES}
             yield Case(RunningMax(**shape))
-            if single_port == bool(device.spram):
+            if single_port == device.single_port:
                 yield Case(RunningSum(acc_bits=14, **shape))
 
 

@@ -30,10 +30,12 @@ FOLDER = Path(__file__).parent / "measured"
 def describe(case: Case) -> dict[str, Any]:
     """Return the parameters of a case's part as JSON values, but for its block RAM.
 
-    Chips and their commands are named.
+    Chips and their commands are named; of single-port RAM only whether there is any.
     """
     parameters = {field.name: getattr(case.part, field.name) for field in fields(case.part)}
     parameters.pop("ram", None)
+    if "single_port" in parameters:
+        parameters["single_port"] = parameters["single_port"] is not None
     if isinstance(window := parameters.get("window"), Window):
         parameters["window"] = window.to_json()
     if isinstance(graph := parameters.get("graph"), AdderGraph):

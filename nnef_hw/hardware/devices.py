@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 
 from nnef_hw.errors import UsageError
 from nnef_hw.hardware.families import ECP5, GOWIN, ICE40, Family
-from nnef_hw.hardware.geometry.blockram import BlockRam
+from nnef_hw.hardware.geometry.blockram import BlockRam, SinglePortRam
 
 __all__ = [
     "DEVICES",
@@ -69,6 +69,8 @@ class Device:
         Logic cells (one LUT4 each, and of some families a flip-flop).
     dsp, bram, spram
         DSP blocks, block RAMs and single-port RAM blocks.
+    single_port
+        What one of the latter is; None if there are none.
     """
 
     name: str
@@ -77,6 +79,7 @@ class Device:
     dsp: int
     bram: int
     spram: int
+    single_port: SinglePortRam | None = None
 
     @property
     def ff(self) -> int:
@@ -186,7 +189,10 @@ class Target:
         return LINK_FF if self.link_lut else 0
 
 
-UP5K = Device("up5k", ICE40, lut=5280, dsp=8, bram=30, spram=4)
+UP5K = Device(
+    "up5k", ICE40, lut=5280, dsp=8, bram=30, spram=4,
+    single_port=SinglePortRam("SB_SPRAM256KA", depth=16384, width=16),
+)  # fmt: skip
 HX8K = Device("hx8k", ICE40, lut=7680, dsp=0, bram=32, spram=0)
 LP8K = Device("lp8k", ICE40, lut=7680, dsp=0, bram=32, spram=0)
 # Sold as half of what is on the die of the 25F; nextpnr would let a design have all of it.

@@ -4,7 +4,7 @@ from amaranth import *
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
-from nnef_hw.hardware.geometry.blockram import SPRAM_SHAPE
+from nnef_hw.hardware.geometry.blockram import SinglePortRam
 
 __all__ = ["SinglePortMemory", "TiledMemory"]
 
@@ -133,8 +133,10 @@ class SinglePortMemory(wiring.Component):
 
     Parameters
     ----------
+    ram : SinglePortRam
+        The device's primitive.
     depth, width : int
-        At most 16384 words of 16 bits, what an ``SB_SPRAM256KA`` has.
+        At most what it has.
 
     Members
     -------
@@ -155,11 +157,11 @@ class SinglePortMemory(wiring.Component):
 
     latency = 1
 
-    def __init__(self, *, depth, width):
-        most_words, most_bits = SPRAM_SHAPE
-        if depth > most_words or width > most_bits:
-            raise ValueError(f"SinglePortMemory has at most {most_words} words of {most_bits} "
+    def __init__(self, ram: SinglePortRam, *, depth, width):
+        if not ram.holds(depth, width):
+            raise ValueError(f"SinglePortMemory has at most {ram.depth} words of {ram.width} "
                              f"bits, not {depth} of {width}")
+        self.ram = ram
         self.depth = depth
         super().__init__({
             "address": In(range(depth)),
@@ -182,8 +184,8 @@ class SinglePortMemory(wiring.Component):
                 write.data.eq(self.write_data),
             ]
             return m
-        most_words, most_bits = SPRAM_SHAPE
-        address, written, found = Signal(range(most_words)), Signal(most_bits), Signal(most_bits)
+        address = Signal(range(self.ram.depth))
+        written, found = Signal(self.ram.width), Signal(self.ram.width)
         m.d.comb += [
             address.eq(self.address),
             written.eq(self.write_data),

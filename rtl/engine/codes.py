@@ -4,7 +4,6 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from nnef_hw.hardware.geometry.blockram import SPRAM_SHAPE
 from nnef_hw.parts.engine.engine import Engine
 from nnef_hw.rtl.base.memory import SinglePortMemory, TiledMemory
 from nnef_hw.rtl.base.primitives import delayed
@@ -112,7 +111,7 @@ class EngineCodes(wiring.Component):
         return memory
 
     def _banks(self, m):
-        depth, width = SPRAM_SHAPE
+        ram = self.part.single_port
         writing = Signal()
         write_address, write_data = self.write_address, self.write_data
         others, other_address = Const(0), Const(0, len(self.write_address))
@@ -146,15 +145,15 @@ class EngineCodes(wiring.Component):
                 m.d.comb += packet.eq(self.packet_enable & (self.packet_address[-1] == bank))
                 read_address = Mux(packet, self.packet_address, read_address)
             parts = []
-            for column in range(self.part.word_bits // width):
-                memory = SinglePortMemory(depth=depth, width=width)
+            for column in range(self.part.word_bits // ram.width):
+                memory = SinglePortMemory(ram, depth=ram.depth, width=ram.width)
                 m.submodules[f"bank{bank}_{column}"] = memory
                 m.d.comb += [
                     memory.address.eq(Mux(here, write_address,
                                           Mux(other, other_address, read_address))),
                     memory.write_enable.eq(here),
                     memory.read_enable.eq(~here),
-                    memory.write_data.eq(write_data.word_select(column, width)),
+                    memory.write_data.eq(write_data.word_select(column, ram.width)),
                 ]
                 parts.append(memory.read_data)
             found.append(Cat(parts))

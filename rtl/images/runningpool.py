@@ -234,8 +234,9 @@ class _Reduction:
 
     def _share(self, m, accept, free, beat, following):
         """Store results in a single-port RAM: written, then the next one is read."""
-        m.submodules.results = results = SinglePortMemory(depth=max(2, self.part.slots),
-                                                          width=self.shape.width)
+        m.submodules.results = results = SinglePortMemory(
+            self.part.single_port, depth=max(2, self.part.slots), width=self.shape.width
+        )
         kept = Signal(self.shape, reset_less=True)
         read, found = Signal(), Signal()
         m.d.sync += [read.eq(accept), found.eq(read)]

@@ -17,7 +17,6 @@ from nnef_hw.engine.program.design import Design
 from nnef_hw.engine.timing.residency import feeds, with_residents
 from nnef_hw.engine.timing.timing import waits
 from nnef_hw.errors import NnefHwError
-from nnef_hw.hardware.geometry.blockram import SPRAM_SHAPE
 from nnef_hw.testing import GraphBuilder
 
 BOARD = find_board("icebreaker")
@@ -65,11 +64,11 @@ def test_packets_in_the_bank_that_is_read(fix, rng, run_engine, monkeypatch):
     graph = fix(layers(rng, 2, 7, 24, 18, 13))
     count = len(resident_plan(graph, ()).design.instructions)
     better = resident_plan(graph, tuple(range(1, count)))
-    banks = {n: place // SPRAM_SHAPE[0] for n, place in better.design.resident_places.items()}
+    banks = {n: better.design.bank(place) for n, place in better.design.resident_places.items()}
     monkeypatch.setattr(Design, "resident_bank", other)
     plan = resident_plan(graph, tuple(range(1, count)))
     for n, place in plan.design.resident_places.items():
-        assert place // SPRAM_SHAPE[0] == 1 - banks[n]
+        assert plan.design.bank(place) == 1 - banks[n]
     assert plan.interval > better.interval
     run_engine(plan, graph, frames=3)
 
@@ -119,7 +118,7 @@ def test_packets_are_staged_where_codes_were(fix, rng, run_engine):
                 plan = resident_plan(graph, (1,), staged=(*plan.design.staged, (n, host)))
                 break
     assert len(plan.design.staged) >= 3
-    depth, _ = SPRAM_SHAPE
+    depth = BOARD.device.single_port.depth
     places, free = plan.design.resident_places, plan.design.free_words
     assert all(places[n] % depth < depth - free[places[n] // depth] for n, _ in plan.design.staged)
     run_engine(plan, graph, frames=3)

@@ -10,6 +10,7 @@ from sweeps import covering, few
 from nnef_hw.boards import find_board
 from nnef_hw.engine.layers.network import lower
 from nnef_hw.errors import NnefHwError
+from nnef_hw.hardware.devices import UP5K
 from nnef_hw.testing import GraphBuilder
 
 pytestmark = pytest.mark.system
@@ -133,4 +134,4 @@ def test_sizes_that_no_engine_has(bottleneck):
     with pytest.raises(ValueError, match="results must be a power of two, at most the lanes"):
         replace(engine, results=8)
     with pytest.raises(ValueError, match="leave one by one to single-port RAM"):
-        replace(engine, single_port=True)
+        replace(engine, single_port=UP5K.single_port)

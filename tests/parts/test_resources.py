@@ -8,7 +8,7 @@ from golden_networks import NETWORKS
 from sweeps import covering
 
 from nnef_hw.boards import find_board
-from nnef_hw.hardware.devices import DEVICES, Resources
+from nnef_hw.hardware.devices import DEVICES, UP5K, Resources
 from nnef_hw.hardware.geometry.window import Window
 from nnef_hw.parts.arrays.array import SystolicArray
 from nnef_hw.parts.arrays.requantizer import Requantizer, TfliteRequantizer
@@ -153,14 +153,14 @@ def test_a_block_is_the_sum_of_its_parts(board):
         (
             RunningSum(
                 window=TILES, bits=8, signed=False, acc_bits=14,
-                ram=RAM, single_port=False,
+                ram=RAM,
             ),
             6 * 4 * 14,
         ),
         (
             RunningMax(
                 window=TILES, bits=8, signed=False, ram=RAM,
-                single_port=True,
+                single_port=UP5K.single_port,
             ),
             6 * 4 * 8,
         ),

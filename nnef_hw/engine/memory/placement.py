@@ -12,7 +12,7 @@ from nnef_hw.engine.layers.layer import Layer, Shape
 from nnef_hw.engine.layers.network import Loading, Network
 from nnef_hw.engine.memory.memory_plan import Stay, allocate, allocate_banks
 from nnef_hw.hardware.devices import Device
-from nnef_hw.hardware.geometry.blockram import SPRAM_SHAPE, tile_memory
+from nnef_hw.hardware.geometry.blockram import tile_memory
 from nnef_hw.parts.engine.program import Kind
 from nnef_hw.parts.engine.sizes import CODE_BITS
 
@@ -182,12 +182,23 @@ class Placement:
     @cached_property
     def banks(self) -> Mapping[str, int] | None:
         """First word of every tensor in two banks of single-port RAM; None if that cannot be."""
-        depth, width = SPRAM_SHAPE
-        has_ports = self.shape.results == 1
-        if not has_ports or 2 * self.shape.lanes * CODE_BITS // width > self.device.spram:
+        ram, has_ports = self.device.single_port, self.shape.results == 1
+        if not ram or not has_ports:
+            return None
+        if 2 * self.shape.lanes * CODE_BITS // ram.width > self.device.spram:
             return None
         apart = [(name, layer.tensor) for layer in self.layers for name in layer.read_tensors]
-        return allocate_banks(self.stays, apart, depth)
+        return allocate_banks(self.stays, apart, ram.depth)
+
+    @property
+    def bank_words(self) -> int:
+        """Words of a bank; the second one begins there."""
+        assert self.device.single_port is not None, "banks are of single-port RAM"
+        return self.device.single_port.depth
+
+    def bank(self, place: int) -> int:
+        """Return the bank of a word."""
+        return place // self.bank_words
 
     @cached_property
     def memory(self) -> tuple[Mapping[str, int], int]:
@@ -196,7 +207,7 @@ class Placement:
         In block RAM those that are added come first, if that takes less of it.
         """
         if self.banks is not None:
-            return self.banks, 2 * SPRAM_SHAPE[0]
+            return self.banks, 2 * self.bank_words
 
         ways = (allocate(self.stays), allocate(self.stays, before=self._added))
         return min(ways, key=self._size)
@@ -232,8 +243,8 @@ class Placement:
         """Whether what is added to its result is in the bank that it reads."""
         if self.banks is None or layer.residual is None:
             return False
-        depth, _ = SPRAM_SHAPE
-        return self.banks[layer.residual.tensor] // depth != self.banks[layer.tensor] // depth
+        other, own = self.banks[layer.residual.tensor], self.banks[layer.tensor]
+        return self.bank(other) != self.bank(own)
 
     @property
     def places(self) -> Mapping[str, int]:

@@ -15,7 +15,6 @@ from nnef_hw.engine.program.design import Design
 from nnef_hw.engine.timing.residency import feeds
 from nnef_hw.errors import ShortageError, TargetError
 from nnef_hw.hardware.devices import Device, Resources, Target
-from nnef_hw.hardware.geometry.blockram import SPRAM_SHAPE
 from nnef_hw.ir import Graph
 
 __all__ = ["ARCH", "has_room", "schedule_engine", "with_room"]
@@ -236,8 +235,9 @@ def _misfit(plans: list[EnginePlan], target: Target) -> ShortageError:
         frames = f" of {design.batch} frames" if design.batch > 1 else ""
         kept.append(f"{size:,} bytes of codes{frames}, as layer {layer!r} runs,")
     why = f"; {' and '.join(kept)} are kept in block RAM" if kept else ""
-    banks = target.device.spram * SPRAM_SHAPE[0] * SPRAM_SHAPE[1] // 8
-    if banks and not design.engine.single_port:
+    ram = target.device.single_port
+    if ram and not design.engine.single_port:
+        banks = target.device.spram * ram.depth * ram.width // 8
         why += f"; its single-port RAMs hold {banks:,}, half of them what a layer reads"
     return ShortageError(
         f"model {plan.model!r} does not fit {target.name} ({target.device.name})",

@@ -14,7 +14,6 @@ from nnef_hw.engine.layers.layer import Layer
 from nnef_hw.engine.layers.nest import Nest
 from nnef_hw.engine.program.program import Instruction, Program
 from nnef_hw.engine.program.sizing import size_engine
-from nnef_hw.hardware.geometry.blockram import SPRAM_SHAPE
 from nnef_hw.parts.arrays.fast_array import fast_offsets
 from nnef_hw.parts.engine.engine import Engine
 from nnef_hw.parts.engine.program import QUANTITIES, Kind
@@ -106,7 +105,7 @@ class Design(Program):
     @cached_property
     def free_words(self) -> tuple[int, int]:
         """Words of each bank that no tensor ever takes: the last ones."""
-        depth, _ = SPRAM_SHAPE
+        depth = self.bank_words
         ends = [0, depth]
         for stay in self.stays:
             end = self.places[stay.tensor] + stay.words
@@ -138,7 +137,7 @@ class Design(Program):
         """First words of the packets that stay in the memory of codes, by instruction."""
         if not self.has_residents:
             return {}
-        depth, _ = SPRAM_SHAPE
+        depth = self.bank_words
         left = list(self.free_words)
         found: dict[int, int] = {}
         for n in self.resident:
@@ -157,7 +156,7 @@ class Design(Program):
     @property
     def _staging_ends(self) -> tuple[int, int]:
         """Ends of the places in each bank where tensors are, at other times than packets."""
-        depth, _ = SPRAM_SHAPE
+        depth = self.bank_words
         low, high = self.free_words
         return depth - low, 2 * depth - high
 
@@ -188,7 +187,7 @@ class Design(Program):
 
     def _taken_until(self, bank: int, first: int, last: int) -> int:
         """Return the end of the tensors that a bank has from one instruction to another."""
-        depth, _ = SPRAM_SHAPE
+        depth = self.bank_words
         begin, end = (self.steps[n] for n in (first, last))
         inside = [
             self.places[stay.tensor] + stay.words

@@ -15,7 +15,6 @@ from nnef_hw.engine.layers.nest import Nest, Part
 from nnef_hw.engine.memory.placement import Placement, Step
 from nnef_hw.engine.memory.store import Store
 from nnef_hw.errors import TargetError
-from nnef_hw.hardware.geometry.blockram import SPRAM_SHAPE
 from nnef_hw.parts.engine.engine import Engine
 from nnef_hw.parts.engine.program import MOST_CONSTANTS, Kind
 from nnef_hw.parts.engine.sizes import RESIDUAL_CYCLES
@@ -314,7 +313,7 @@ class Program(Placement):
 
     def _bank(self, tensor: str) -> Mapping[str, int]:
         """Return in which bank an instruction leaves no time to read packets, if any are there."""
-        return {"bank": self.places[tensor] // SPRAM_SHAPE[0]} if self.has_residents else {}
+        return {"bank": self.bank(self.places[tensor])} if self.has_residents else {}
 
     @cached_property
     def steps(self) -> tuple[int, ...]:

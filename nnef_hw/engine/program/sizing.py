@@ -64,7 +64,8 @@ def size_engine(program: Program) -> Engine:
         instructions=len(program.instructions), fields=fields, ram=program.device.ram,
         ring_words=program.ring_words, tables=len(program.tables),
         tail_beats=len(program.tail_beats) if program.ring_words else 0,
-        single_port=program.banks is not None, residents=program.has_residents,
+        single_port=None if program.banks is None else program.device.single_port,
+        residents=program.has_residents,
         same_fields=same, batches=program.batch > 1, results=together,
         other_words=program.other_words,
     )  # fmt: skip

@@ -10,7 +10,6 @@ from typing import NamedTuple
 from nnef_hw.engine.program.design import FILL_HEADER_BEATS, HEADER_BEATS, Design
 from nnef_hw.engine.program.issue import Retired
 from nnef_hw.engine.program.program import Instruction
-from nnef_hw.hardware.geometry.blockram import SPRAM_SHAPE
 from nnef_hw.parts.engine.program import Kind
 from nnef_hw.parts.readers.reader import Reader
 
@@ -215,7 +214,7 @@ class Feed:
         place = self._design.resident_places.get(self._next)
         if place is None:
             return self._source
-        bank = place // SPRAM_SHAPE[0]
+        bank = self._design.bank(place)
         self._busy = [busy for busy in self._busy if busy.end > self._last]
         return _Resident(self._last + 1, [x for x in self._busy if x.bank in {bank, None}])
 

@@ -6,10 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
-__all__ = ["SPRAM_SHAPE", "BlockRam", "Tiling", "registered_bits", "tile_memory"]
-
-SPRAM_SHAPE = (16384, 16)
-"""(depth, width) of a single-port RAM block, ``SB_SPRAM256KA``."""
+__all__ = ["BlockRam", "SinglePortRam", "Tiling", "registered_bits", "tile_memory"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +23,19 @@ class BlockRam:
     def deepest(self, width: int) -> int:
         """Return the words of the deepest shape that is at least so wide."""
         return max(depth for depth, bits in self.shapes if bits >= width)
+
+
+@dataclass(frozen=True, slots=True)
+class SinglePortRam:
+    """A device's single-port RAM block: its primitive, words and bits of a word."""
+
+    name: str
+    depth: int
+    width: int
+
+    def holds(self, words: int, bits: int) -> bool:
+        """Whether a block has room for so many words of so many bits."""
+        return words <= self.depth and bits <= self.width
 
 
 @dataclass(frozen=True, slots=True)

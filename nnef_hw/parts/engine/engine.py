@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from nnef_hw.hardware.geometry.blockram import SPRAM_SHAPE, Tiling, tile_memory
+from nnef_hw.hardware.geometry.blockram import Tiling, tile_memory
 from nnef_hw.parts.engine.pipeline import EnginePipeline
 from nnef_hw.parts.engine.program import BEAT_BITS, TABLE_BEATS, beats_of
 from nnef_hw.parts.engine.sizes import CODE_BITS
@@ -82,7 +82,7 @@ class Engine(EnginePipeline):
     @property
     def spram(self) -> int:
         """Single-port RAMs."""
-        return 2 * self.word_bits // SPRAM_SHAPE[1] if self.single_port else 0
+        return 2 * self.word_bits // self.single_port.width if self.single_port else 0
 
     @property
     def memories(self) -> tuple[Tiling, ...]:

@@ -117,7 +117,7 @@ class EnginePipeline(EngineProgram):
         behind = self.requantizer_delay + self.table_delay
         behind += self.residual_delay if adds or not slowly else 0
         # a write to single-port RAM may wait for a cycle
-        waits = int(self.single_port and self.residual_bits > 0 and not slowly)
+        waits = int(self.single_port is not None and self.residual_bits > 0 and not slowly)
         waits += self.write_cycles - 1
         return self.keep_stage(by_lane=False) - 1 + results + behind + waits
 

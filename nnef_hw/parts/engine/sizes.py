@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from nnef_hw.hardware.geometry.blockram import BlockRam
+from nnef_hw.hardware.geometry.blockram import BlockRam, SinglePortRam
 
 __all__ = ["CODE_BITS", "LEVELS", "RESIDUAL_CYCLES", "EngineSizes"]
 
@@ -61,7 +61,8 @@ class EngineSizes:
         Depth of the second memory of codes, of which those are read that are added to others; 0 if
         none are, or if codes are in single-port RAM.
     single_port
-        Whether the codes are in two banks of single-port RAM, each of half the words.
+        The single-port RAM of two banks of codes, each of half the words; None if these are in
+        block RAM.
     weight_words
         Words of weights of a frame.
     ring_words
@@ -101,7 +102,7 @@ class EngineSizes:
     ring_words: int = 0
     tables: int = 0
     tail_beats: int = 0
-    single_port: bool = False
+    single_port: SinglePortRam | None = None
     residual_cycles: int = 1
     rounds_twice: bool = False
     least_shift: int = 0
@@ -261,7 +262,7 @@ class EngineSizes:
 
         The DSP blocks of an UP5K, which alone has single-port RAM, have registers of their own.
         """
-        return self.single_port and self.in_dsp == self.multipliers
+        return self.single_port is not None and self.in_dsp == self.multipliers
 
     @property
     def is_spread(self) -> bool:
@@ -273,7 +274,7 @@ class EngineSizes:
         that loops are at their ends, from which addresses follow, and the borders that an
         instruction begins.
         """
-        return self.ram.has_register and not self.single_port
+        return self.ram.has_register and self.single_port is None
 
     @property
     def read_stage(self) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nnef_hw.hardware.devices import Device
-from nnef_hw.hardware.geometry.blockram import SPRAM_SHAPE, BlockRam, Tiling, tile_memory
+from nnef_hw.hardware.geometry.blockram import BlockRam, SinglePortRam, Tiling, tile_memory
 from nnef_hw.hardware.geometry.window import Window
 from nnef_hw.parts.base.part import Pipe
 from nnef_hw.parts.base.timing import Process, Stream
@@ -36,7 +36,7 @@ class RunningPool(Pipe):
     ram
         The device's block RAM.
     single_port
-        Whether the results are in a single-port RAM, not in block RAM.
+        The single-port RAM that the results are in; None if they are in block RAM.
 
     Raises
     ------
@@ -50,7 +50,7 @@ class RunningPool(Pipe):
     bits: int
     signed: bool
     ram: BlockRam
-    single_port: bool = False
+    single_port: SinglePortRam | None = None
 
     def __post_init__(self) -> None:
         if not self.window.tiles:
@@ -78,12 +78,6 @@ class RunningPool(Pipe):
         return window.channel_blocks * (window.out_width if window.kernel[0] > 1 else 1)
 
     @property
-    def fits_single_port(self) -> bool:
-        """Whether a single-port RAM block holds the results."""
-        depth, width = SPRAM_SHAPE
-        return self.slots <= depth and self.result_bits <= width
-
-    @property
     def memory(self) -> Tiling | None:
         """Block RAM of the results, unless they are in a single-port RAM or so few as registers."""
         if self.single_port or self.slots <= AHEAD + 1:
@@ -100,7 +94,7 @@ class RunningPool(Pipe):
 
     @property
     def spram(self) -> int:
-        return int(self.single_port)
+        return int(self.single_port is not None)
 
     @property
     def features(self) -> Mapping[str, float]:

@@ -181,7 +181,8 @@ class RunningPoolLayer(_Pool[RunningPoolFolding]):
     def _pool(self, folding: RunningPoolFolding, device: Device) -> RunningPool:
         parameters: dict[str, Any] = {
             "window": self._lane_window, "bits": self.source.bits, "signed": self.source.signed,
-            "ram": device.ram, "single_port": folding.single_port,
+            "ram": device.ram,
+            "single_port": device.single_port if folding.single_port else None,
         }  # fmt: skip
         if self.requant is None:
             return RunningMax(**parameters)
@@ -190,7 +191,8 @@ class RunningPoolLayer(_Pool[RunningPoolFolding]):
     def foldings(self, device: Device) -> Sequence[RunningPoolFolding]:
         plain = RunningPoolFolding(digit_bits=0, digit_stages=0, single_port=False)
         shares = [False]
-        if device.spram and self._pool(plain, device).fits_single_port:
+        pool = self._pool(plain, device)
+        if device.single_port and device.single_port.holds(pool.slots, pool.result_bits):
             shares.append(True)
         return [
             replace(plain, **digits, single_port=single_port)

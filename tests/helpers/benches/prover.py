@@ -315,7 +315,7 @@ def _single_port(self, platform):
     """Elaborate a SinglePortMemory; what was not read in the cycle before is any word."""
     if hasattr(self, "is_plain"):
         return _plain_single_port(self, None)
-    plain = SinglePortMemory(depth=self.depth, width=len(self.read_data))
+    plain = SinglePortMemory(self.ram, depth=self.depth, width=len(self.read_data))
     return _undefined_after(self, plain, ~self.read_enable | self.write_enable, Const(1))
 
 

@@ -70,7 +70,7 @@ def total(length, passes):
     )  # fmt: skip
 
 
-def running(part_class, window, single_port=False, **fields):
+def running(part_class, window, single_port=None, **fields):
     part = part_class(
         window=window, bits=2, signed=False, ram=RAM, single_port=single_port, **fields
     )

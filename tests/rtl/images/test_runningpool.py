@@ -6,6 +6,7 @@ import pytest
 from sweeps import covering
 
 from nnef_hw import parts
+from nnef_hw.hardware.devices import UP5K
 from nnef_hw.hardware.geometry.window import Window
 from nnef_hw.rtl.base.memory import SinglePortMemory
 
@@ -43,7 +44,7 @@ WINDOWS = {**WHOLE_IMAGES, **TILED}
 FORMATS = {"u2": (2, False), "s8": (8, True), "u8": (8, False), "s16": (16, True)}
 every_window = pytest.mark.parametrize("shape", WINDOWS.values(), ids=WINDOWS)
 every_window_in_a_memory = pytest.mark.parametrize(
-    ("name", "single_port"), covering(list(WINDOWS), [False, True])
+    ("name", "single_port"), covering(list(WINDOWS), [None, UP5K.single_port])
 )
 
 
@@ -74,7 +75,7 @@ def check_framing(run, shape):
     assert ends == list(range(beats - 1, len(run.items), beats))
 
 
-def check_sums(drive, ram, rng, shape, *, bits=8, signed=True, single_port=False, **options):
+def check_sums(drive, ram, rng, shape, *, bits=8, signed=True, single_port=None, **options):
     codes, items = frames(rng, shape, bits=bits, signed=signed)
     acc_bits = bits + 1 + (shape.taps - 1).bit_length()
     part = parts.RunningSum(
@@ -87,7 +88,7 @@ def check_sums(drive, ram, rng, shape, *, bits=8, signed=True, single_port=False
     return part, run
 
 
-def check_maxima(drive, ram, rng, shape, *, bits=8, signed=True, single_port=False, **options):
+def check_maxima(drive, ram, rng, shape, *, bits=8, signed=True, single_port=None, **options):
     codes, items = frames(rng, shape, bits=bits, signed=signed)
     part = parts.RunningMax(
         window=shape, bits=bits, signed=signed, ram=ram, single_port=single_port
@@ -130,11 +131,11 @@ def test_reduces_every_window(name, single_port, stall, drive, ram, rng):
 @pytest.mark.parametrize(
     ("check", "shape", "single_port", "engine"),
     [
-        (check_sums, WHOLE_IMAGES["2_channels_of_5x1"], False, "verilator"),
-        (check_sums, TILED["threes"], False, "verilator"),
-        (check_maxima, TILED["pairs"], True, "verilator"),
-        (check_sums, TILED["threes"], True, "verilator"),
-        pytest.param(check_sums, TILED["threes"], False, "cocotb", marks=pytest.mark.nightly),
+        (check_sums, WHOLE_IMAGES["2_channels_of_5x1"], None, "verilator"),
+        (check_sums, TILED["threes"], None, "verilator"),
+        (check_maxima, TILED["pairs"], UP5K.single_port, "verilator"),
+        (check_sums, TILED["threes"], UP5K.single_port, "verilator"),
+        pytest.param(check_sums, TILED["threes"], None, "cocotb", marks=pytest.mark.nightly),
     ],
     ids=["registers", "block", "maxima_in_one_port", "sums_in_one_port", "cocotb"],
 )
@@ -157,4 +158,4 @@ def test_refuses_what_it_cannot_reduce(shape, message, ram):
 def test_refuses_more_than_a_single_port_memory_has():
     message = "SinglePortMemory has at most 16384 words of 16 bits, not 16385 of 8"
     with pytest.raises(ValueError, match=message):
-        SinglePortMemory(depth=16385, width=8)
+        SinglePortMemory(UP5K.single_port, depth=16385, width=8)
