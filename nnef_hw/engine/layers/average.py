@@ -13,7 +13,7 @@ from nnef_hw.arithmetic.numerics import IntArray
 from nnef_hw.arithmetic.tflite.numerics import TfliteAverage, TfliteRequant
 from nnef_hw.engine.layers.depthwise import DepthwiseLayer
 from nnef_hw.engine.layers.layer import Call, Layer, Most, Places, Shape, lowers
-from nnef_hw.engine.layers.nest import Part
+from nnef_hw.engine.layers.nest import LayerPart
 from nnef_hw.engine.layers.scale import POOL_SHIFT, Scale, channel_sums
 from nnef_hw.hardware.geometry.window import Window
 from nnef_hw.ir.operators import PoolAttributes
@@ -62,7 +62,7 @@ class BorderedAverageLayer(DepthwiseLayer):
         each = values if len(values) > 1 else [values[0]] * (1 + max(x.factor for x in self.areas))
         return [each[area.factor] for area in self.areas for _ in range(shape.lanes)]
 
-    def parts(self, shape: Shape, places: Places, most: Most | None) -> list[Part]:
+    def parts(self, shape: Shape, places: Places, most: Most | None) -> list[LayerPart]:
         nest, lanes = self.nest(shape, places), shape.lanes
         [step], _ = self.passes(shape)
         blocks = self.target.blocks(lanes)
@@ -80,7 +80,7 @@ class BorderedAverageLayer(DepthwiseLayer):
             part = replace(nest, counts=counts, starts={**starts, **own})
             pixels = len(area.columns) * len(area.rows)
             constants = range(n * lanes, (n + 1) * lanes)
-            found.append(Part(part, [step], pixels * blocks, range(1), constants))
+            found.append(LayerPart(part, [step], pixels * blocks, range(1), constants))
         return found
 
 

@@ -19,7 +19,7 @@ from nnef_hw.engine.layers.layer import (
     Shape,
     lowers,
 )
-from nnef_hw.engine.layers.nest import Nest, Part, Pass
+from nnef_hw.engine.layers.nest import LayerPart, Nest, Pass
 from nnef_hw.engine.layers.pieces import Axis, Piece, nest_of, words_of
 from nnef_hw.engine.layers.scale import POOL_SHIFT, Scale
 from nnef_hw.ir import Node
@@ -102,7 +102,7 @@ class GatherLayer(Layer):
         """Codes of a word that is read."""
         return 1 if self.gathers(shape) else shape.lanes
 
-    def parts(self, shape: Shape, places: Places, most: Most | None) -> list[Part]:
+    def parts(self, shape: Shape, places: Places, most: Most | None) -> list[LayerPart]:
         found = []
         for n, piece in enumerate(self.pieces):
             nest = self._nest(shape, places, n)
@@ -110,7 +110,7 @@ class GatherLayer(Layer):
                 nest = replace(nest, starts={**nest.starts, "weight": 0, "constant": 0})
             results, constants = self._results(shape), range(len(self.bias(shape)))
             words = piece.codes(shape.lanes) // results
-            found.append(Part(nest, [Pass(1, results)], words, range(1), constants))
+            found.append(LayerPart(nest, [Pass(1, results)], words, range(1), constants))
         return found
 
     def part_level(self, shape: Shape) -> int:

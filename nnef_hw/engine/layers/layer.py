@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from nnef_hw.arithmetic.numerics import AddRequant, IntArray, QType
 from nnef_hw.arithmetic.tflite.numerics import TfliteAddRequant
-from nnef_hw.engine.layers.nest import Nest, Part, Pass
+from nnef_hw.engine.layers.nest import LayerPart, Nest, Pass
 from nnef_hw.engine.layers.scale import POOL_SHIFT, Scale
 from nnef_hw.engine.layers.sum_factors import sum_factors
 from nnef_hw.ir import Graph, Node, image_shape
@@ -311,7 +311,7 @@ class Layer(ABC):
         counts = self.nest(shape, ANYWHERE).counts
         return passes, repeats * count // counts[self.part_level(shape)]
 
-    def parts(self, shape: Shape, places: Places, most: Most | None) -> list[Part]:
+    def parts(self, shape: Shape, places: Places, most: Most | None) -> list[LayerPart]:
         """Divide it into parts that take no more weights and constants; None: it stays whole.
 
         A part is at least one iteration, whatever that takes.
@@ -319,7 +319,7 @@ class Layer(ABC):
         nest = self.nest(shape, places)
         weights, constants = range(self.weight_words(shape)), range(len(self.bias(shape)))
         if most is None:
-            return [Part(nest, *self.passes(shape), weights, constants)]
+            return [LayerPart(nest, *self.passes(shape), weights, constants)]
         level = self.part_level(shape)
         count = nest.counts[level]
         words, results = (nest.strides[name][level] for name in ("weight", "constant"))
@@ -331,7 +331,7 @@ class Layer(ABC):
         pieces = -(-count // max(1, fitting))
         ends = [count * n // pieces for n in range(pieces + 1)]
         return [
-            Part(
+            LayerPart(
                 nest.part(level, first, end - first),
                 *self.part_passes(shape, first, end - first),
                 weights[first * words : end * words] if words else weights,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from nnef_hw.parts.engine.program import QUANTITIES
 from nnef_hw.parts.engine.sizes import LEVELS
 
-__all__ = ["Nest", "Part", "Pass", "grouped", "issue_cycles", "paced"]
+__all__ = ["Nest", "LayerPart", "Pass", "grouped", "issue_cycles", "paced"]
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def grouped(passes: Sequence[Pass], results: int) -> list[Pass]:
 
 
 @dataclass(frozen=True)
-class Part:
+class LayerPart:
     """Loops that run on what is there all at once: a layer, or a part of one.
 
     Parameters
@@ -123,12 +123,12 @@ class Part:
     weights: range
     constants: range
 
-    def batched(self, frames: int, read: int, write: int) -> Part:
+    def batched(self, frames: int, read: int, write: int) -> LayerPart:
         """Return the same for several frames, see :meth:`Nest.batched`."""
         nest = self.nest.batched(frames, read, write)
         return replace(self, nest=nest, repeats=frames * self.repeats)
 
-    def grouped(self, results: int) -> Part:
+    def grouped(self, results: int) -> LayerPart:
         """Return the same with results that leave together, and their constants, as one each."""
         if results == 1:
             return self
@@ -144,7 +144,7 @@ class Part:
         return issue_cycles(self.passes, self.repeats)
 
 
-def paced(part: Part, pace: int) -> Part:
+def paced(part: LayerPart, pace: int) -> LayerPart:
     """Return the part with so many cycles for every result."""
     if pace == 1:
         return part

@@ -102,7 +102,7 @@ class Loading:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class Input:
     """An input: its port, the tensor that it brings, and that one's image in memory."""
 
     port: Port
@@ -160,7 +160,7 @@ class Network:
 
     name: str
     layers: tuple[Layer, ...]
-    sources: tuple[Source, ...]
+    sources: tuple[Input, ...]
     sinks: tuple[Sink, ...]
 
     def fits(self, lanes: int) -> bool:
@@ -238,7 +238,7 @@ def lower(graph: Graph, device: Device) -> Network:
     for label, name in zip(labels, graph.inputs, strict=True):
         sent = order.inputs[name]
         image = Image(*memory_image(graph, order, sent.tensor))
-        sources.append(Source(_port(label, graph, sent, sent.tensor), sent.tensor, image))
+        sources.append(Input(_port(label, graph, sent, sent.tensor), sent.tensor, image))
     images = {source.tensor: source.image for source in sources}
     images |= {layer.tensor: layer.target for layer in layers}
     sinks = []

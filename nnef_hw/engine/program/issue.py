@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import NamedTuple
 
-from nnef_hw.engine.layers.nest import Part, paced
+from nnef_hw.engine.layers.nest import LayerPart, paced
 from nnef_hw.parts.engine.engine import Engine
 
 __all__ = ["Issue", "Retired"]
@@ -50,7 +50,7 @@ class Issue:
         self._results = 0
         self._blocked: deque[int] = deque()
 
-    def run(self, part: Part, begin: int, end: int) -> int:
+    def run(self, part: LayerPart, begin: int, end: int) -> int:
         """Return the cycle in which the last word is issued.
 
         Parameters
@@ -85,7 +85,7 @@ class Issue:
                 self._blocked.extend(range(first, first + results, self._word_results))
         return last
 
-    def _retire_last(self, part: Part, begin: int, kept: int, final: int) -> None:
+    def _retire_last(self, part: LayerPart, begin: int, kept: int, final: int) -> None:
         """Find the cycles of the last pixel's words, of a part whose last one is known."""
         gaps = [
             max(this.words, before.results)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nnef_hw.engine.layers.layer import Layer, Most, Places
-from nnef_hw.engine.layers.nest import Nest, Part
+from nnef_hw.engine.layers.nest import LayerPart, Nest
 from nnef_hw.engine.memory.placement import Placement, Step
 from nnef_hw.engine.memory.store import Store
 from nnef_hw.errors import TargetError
@@ -63,7 +63,7 @@ class Run(NamedTuple):
 
     step: Step
     layer: Layer
-    parts: list[Part]
+    parts: list[LayerPart]
     weight: int
     constant: int
 
@@ -170,12 +170,12 @@ class Program(Placement):
         return next(fast, 1)
 
     @cached_property
-    def parts(self) -> tuple[list[Part], ...]:
+    def parts(self) -> tuple[list[LayerPart], ...]:
         """What each layer is divided into: with a ring, so that two parts have room in it.
 
         Of the first frame, where layers run for one after the other.
         """
-        found: list[list[Part]] = []
+        found: list[list[LayerPart]] = []
         weight = constant = 0
         for n, layer in enumerate(self.layers):
             frames = 1 if n < self.frame_by_frame else self.batch
@@ -192,7 +192,7 @@ class Program(Placement):
             found.append(parts)
         return tuple(found)
 
-    def _parts(self, step: Step, weight: int, constant: int) -> list[Part]:
+    def _parts(self, step: Step, weight: int, constant: int) -> list[LayerPart]:
         """Return the parts of a layer for some frames, and with its first weight and constant."""
         layer, together = self.layers[step.n], self.shape.results
         most = None
@@ -223,7 +223,7 @@ class Program(Placement):
             found.append(Run(step, layer, parts, weights[step.n], constants[step.n]))
         return tuple(found)
 
-    def _batched(self, layer: Layer, parts: list[Part], frames: int) -> list[Part]:
+    def _batched(self, layer: Layer, parts: list[LayerPart], frames: int) -> list[LayerPart]:
         """Return the parts of a layer for frames of a batch."""
         write = self.tensor_words[layer.tensor]
         reads = [self.tensor_words[layer.part_operand(n)] for n in range(len(parts))]

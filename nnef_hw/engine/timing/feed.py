@@ -13,10 +13,10 @@ from nnef_hw.engine.program.program import Instruction
 from nnef_hw.parts.engine.program import Kind
 from nnef_hw.parts.readers.reader import Reader
 
-__all__ = ["Feed", "Source"]
+__all__ = ["Feed", "BeatSource"]
 
 
-class Source(ABC):
+class BeatSource(ABC):
     """Where the beats come from."""
 
     @abstractmethod
@@ -24,12 +24,12 @@ class Source(ABC):
         """Take so many as they come, none before a cycle; return the cycle of the last one."""
 
     @staticmethod
-    def of(reader: Reader | None) -> Source:
+    def of(reader: Reader | None) -> BeatSource:
         """Return the reader of a memory; without one, a stream that always has the next beat."""
         return _Always() if reader is None else _Memory(reader)
 
 
-class _Always(Source):
+class _Always(BeatSource):
     def __init__(self) -> None:
         self._last = -1
 
@@ -38,7 +38,7 @@ class _Always(Source):
         return self._last
 
 
-class _Memory(Source):
+class _Memory(BeatSource):
     """A reader that begins again as soon as it can."""
 
     def __init__(self, reader: Reader) -> None:
@@ -63,7 +63,7 @@ class _Busy(NamedTuple):
     end: int
 
 
-class _Resident(Source):
+class _Resident(BeatSource):
     """A packet in the memory of codes: a word every two cycles, while its bank is free.
 
     A word takes two cycles from ``begin`` on, since in one of them the bank may be written, and is
@@ -135,7 +135,7 @@ class _Ring:
         """
         self.freed.append((self.freed[-1][0] + count, end + self.freed_cycles))
 
-    def fill(self, count: int, beats: int, source: Source) -> int:
+    def fill(self, count: int, beats: int, source: BeatSource) -> int:
         """Let so many words of some beats come; return the cycle of the last beat."""
         last = -1
         while count:
@@ -166,7 +166,7 @@ class Feed:
         if not design.engine.streamed:
             return
         engine = design.engine
-        self._source = Source.of(design.reader)
+        self._source = BeatSource.of(design.reader)
         self._last = -1
         self._begin = 0
         self._busy: list[_Busy] = []
@@ -209,7 +209,7 @@ class Feed:
         self._last = source.take(1, 0) if engine.residents else last
         return rows + 1, last + 1
 
-    def _origin(self) -> Source:
+    def _origin(self) -> BeatSource:
         """Return where the next packet comes from."""
         place = self._design.resident_places.get(self._next)
         if place is None:
