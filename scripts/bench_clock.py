@@ -99,8 +99,8 @@ def _components(layer: Layer, rng: np.random.Generator) -> tuple[Any, Any]:
         channels=layer.channels, words=layer.words, lanes=layer.lanes, rows=layer.rows,
         group_rows=min(layer.rows, GROUP_PRODUCTS // layer.lanes), x_bits=8, x_signed=True,
         w_bits=8, acc_bits=ACC_BITS,
-        in_dsp=layer.rows * layer.lanes if layer.in_dsp else 0, ram=device.ram, kept_passes=2,
-        weight_style="block", weight_delay=device.weight_delay,
+        in_dsp=layer.rows * layer.lanes if layer.in_dsp else 0, kept_passes=2,
+        weights=parts.WeightRom(ram=device.ram), weight_delay=device.weight_delay,
     )  # fmt: skip
     weights = rng.integers(-127, 128, (layer.channels, layer.words, layer.lanes))
     mult = tuple(rng.integers(20_000, 1 << 16, layer.channels).tolist())

@@ -22,6 +22,7 @@ from nnef_hw.hardware.geometry.window import Window
 from nnef_hw.parts.arrays.array import SystolicArray
 from nnef_hw.parts.arrays.fast_array import FastArray
 from nnef_hw.parts.arrays.requantizer import Requantizer, TfliteRequantizer
+from nnef_hw.parts.arrays.weights import WeightRom
 from nnef_hw.parts.functions.argmax import Argmax
 from nnef_hw.parts.functions.corrected_table import corrected_table
 from nnef_hw.parts.functions.interpolated_table import InterpolatedTable
@@ -202,7 +203,7 @@ def _arrays(device: Device) -> Iterator[Case]:
         array = SystolicArray(
             channels=channels, words=words, rows=rows, lanes=lanes, group_rows=group_rows,
             kept_passes=kept, x_bits=bits, x_signed=False, w_bits=bits, acc_bits=acc_bits,
-            in_dsp=rows * lanes if in_dsp else 0, ram=device.ram, weight_style=style,
+            in_dsp=rows * lanes if in_dsp else 0, weights=WeightRom(ram=device.ram, style=style),
             weight_delay=device.weight_delay,
         )  # fmt: skip
         yield Case(array, {"weights": weights.astype(np.int64)})
@@ -214,8 +215,8 @@ def _narrow_arrays(device: Device) -> Iterator[Case]:
     for w_bits in (4, 3, 2):
         array = SystolicArray(
             channels=16, words=72, rows=4, lanes=4, group_rows=2, kept_passes=2, x_bits=8,
-            x_signed=False, w_bits=w_bits, acc_bits=12 + w_bits, in_dsp=0, ram=device.ram,
-            weight_style="block", weight_delay=device.weight_delay,
+            x_signed=False, w_bits=w_bits, acc_bits=12 + w_bits, in_dsp=0,
+            weights=WeightRom(ram=device.ram), weight_delay=device.weight_delay,
         )  # fmt: skip
         highest = (1 << (w_bits - 1)) - 1
         weights = np.round(rng.normal(0, 0.5 * highest, (16, 72, 4)))
@@ -246,7 +247,7 @@ def _fast_arrays(device: Device) -> Iterator[Case]:
         array = FastArray(
             channels=8, words=72, rows=rows, lanes=lanes, group_rows=group_rows,
             kept_passes=kept, x_bits=bits, x_signed=False, w_bits=bits, acc_bits=2 * bits + 4,
-            in_dsp=multipliers if in_dsp else 0, ram=device.ram, weight_style="block",
+            in_dsp=multipliers if in_dsp else 0, weights=WeightRom(ram=device.ram),
             weight_delay=device.weight_delay,
         )  # fmt: skip
         yield Case(array, {"weights": np.clip(values, -highest, highest).astype(np.int64)})

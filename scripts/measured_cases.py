@@ -21,6 +21,7 @@ from nnef_hw.boards import find_board
 from nnef_hw.hardware.devices import Resources
 from nnef_hw.hardware.families import Family
 from nnef_hw.hardware.geometry.window import Window
+from nnef_hw.parts import WeightRom
 
 __all__ = ["FOLDER", "describe", "measured_cases"]
 
@@ -36,6 +37,8 @@ def describe(case: Case) -> dict[str, Any]:
     parameters.pop("ram", None)
     if "single_port" in parameters:
         parameters["single_port"] = parameters["single_port"] is not None
+    if isinstance(weights := parameters.pop("weights", None), WeightRom):
+        parameters["weight_style"] = weights.style
     if isinstance(window := parameters.get("window"), Window):
         parameters["window"] = window.to_json()
     if isinstance(graph := parameters.get("graph"), AdderGraph):

@@ -10,6 +10,7 @@ from cases import CODES, Case
 from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.window import Window
 from nnef_hw.parts.arrays.depthwise import DepthwiseArray
+from nnef_hw.parts.arrays.weights import WeightRom
 from nnef_hw.parts.windows.banked import BankedLineBuffer
 
 __all__ = ["tap_cases"]
@@ -61,8 +62,8 @@ def tap_cases(device: Device) -> Iterator[Case]:
         array = DepthwiseArray(
             channels=channels, positions=positions, lanes=lanes, taps=taps, kept_passes=kept,
             x_bits=8, x_signed=False, w_bits=8, acc_bits=acc_bits,
-            in_dsp=lanes * taps if in_dsp else 0, ram=device.ram,
-            lut_ram=device.family.has_lut_ram, weight_style=style,
+            in_dsp=lanes * taps if in_dsp else 0, weights=WeightRom(ram=device.ram, style=style),
+            lut_ram=device.family.has_lut_ram,
             weight_delay=device.weight_delay,
         )  # fmt: skip
         values = np.clip(np.round(rng.normal(0, 38, (channels, positions))), -127, 127)

@@ -11,6 +11,7 @@ from nnef_hw.parts.arrays.depthwise import DepthwiseArray
 from nnef_hw.parts.arrays.fast_array import FastArray, fast_offsets
 from nnef_hw.parts.arrays.matrix import MatrixProduct
 from nnef_hw.parts.arrays.requantizer import AverageRequantizer, Requantizer, TfliteRequantizer
+from nnef_hw.parts.arrays.weights import WeightRom
 from nnef_hw.parts.base.part import Part, Pipe, WindowPart
 from nnef_hw.parts.functions.argmax import Argmax
 from nnef_hw.parts.functions.corrected_table import CorrectedTable
@@ -99,6 +100,7 @@ __all__ = [
     "TfliteSoftmax",
     "Transpose",
     "Upsample",
+    "WeightRom",
     "WindowPart",
     "fast_offsets",
 ]

@@ -7,8 +7,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from nnef_hw import parts
-from nnef_hw.rtl.arrays.multiplier import ProductPair, weight_code
-from nnef_hw.rtl.base.memory import TiledMemory
+from nnef_hw.rtl.arrays.multiplier import ProductPair
 from nnef_hw.rtl.base.primitives import masked_sum
 from nnef_hw.rtl.windows.linebuffer import window_layout
 
@@ -26,7 +25,7 @@ class SystolicArray(wiring.Component):
     Golden model: ``acc[c] = sum(weights[c] * codes)`` over the T words of a window, modulo
     ``2**acc_bits``; channels come out in order, pixel after pixel.
 
-    One word per cycle. Rows stand in groups of ``group_rows``; a group shares one weight memory,
+    One word per cycle. Rows stand in groups of ``group_rows``; a group reads one weight memory,
     and word, address and control hop from group to group through registers: nothing fans out. A
     word that is inside never stalls: only the last word of a pass waits at the entrance, until the
     cycle after the last sum of all but ``kept_passes - 1`` passes before it was taken. Sums leave
@@ -41,24 +40,18 @@ class SystolicArray(wiring.Component):
 
     Parameters
     ----------
-    weights : ndarray of int, shape [channels, T, lanes]
-        Weights in window order; absent lanes are 0.
+    weights : list of Component
+        A memory for every group, with the read port of :class:`.TiledMemory`: its words are the
+        weights of the group's rows, row 0 lowest, in each the weights of all lanes. Word
+        ``n * T + t`` is read for word t of pass n.
 
     Members
     -------
     i : In(stream.Signature(window_layout))
     o : Out(stream.Signature(sum_layout))
-
-    Raises
-    ------
-    ValueError
-        If the weights have another shape.
     """
 
     def __init__(self, part: parts.SystolicArray, *, weights):
-        if weights.shape != (part.channels, part.words, part.lanes):
-            raise ValueError(f"SystolicArray needs weights of shape "
-                             f"{(part.channels, part.words, part.lanes)}, not {weights.shape}")
         self.part = part
         self.weights = weights
         word = window_layout(bits=part.x_bits, signed=part.x_signed, lanes=part.lanes)
@@ -66,23 +59,6 @@ class SystolicArray(wiring.Component):
             "i": In(stream.Signature(word)),
             "o": Out(stream.Signature(sum_layout(part.acc_bits, part.out_lanes))),
         })
-
-    def _memory_words(self, first_row, group_rows):
-        """Weights of one group as memory words: [pass, word] -> rows x lanes, row 0 lowest."""
-        part = self.part
-        words = []
-        for pass_index in range(part.passes):
-            for word in range(part.words):
-                value, position = 0, 0
-                for row in range(first_row, first_row + group_rows):
-                    channel = pass_index * part.rows + row
-                    for lane in range(part.lanes):
-                        if channel < part.channels:
-                            weight = int(self.weights[channel, word, lane])
-                            value |= weight_code(weight, part.w_bits) << position
-                        position += part.w_bits
-                words.append(value)
-        return words
 
     def elaborate(self, platform):
         m = Module()
@@ -119,12 +95,7 @@ class SystolicArray(wiring.Component):
 
         sum_stage = part.sum_stage
         accumulators, captures, words_of = [], [], []
-        for group, (rows, tiling) in enumerate(zip(groups, part.weight_memories, strict=True)):
-            weights = TiledMemory(
-                tiling,
-                words=self._memory_words(group * part.group_rows, rows),
-                style=part.weight_style,
-            )
+        for group, (rows, weights) in enumerate(zip(groups, self.weights, strict=True)):
             m.submodules[f"weights{group}"] = weights
             m.d.comb += [
                 weights.read_address.eq(address_hops[group]),

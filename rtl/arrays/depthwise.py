@@ -8,8 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from nnef_hw import parts
 from nnef_hw.rtl.arrays.array import sum_layout
-from nnef_hw.rtl.arrays.multiplier import ProductPair, weight_code
-from nnef_hw.rtl.base.memory import TiledMemory
+from nnef_hw.rtl.arrays.multiplier import ProductPair
 from nnef_hw.rtl.base.primitives import masked_sum
 from nnef_hw.rtl.windows.linebuffer import window_layout
 
@@ -36,25 +35,19 @@ class DepthwiseArray(wiring.Component):
 
     Parameters
     ----------
-    weights : ndarray of int, shape [channels, K]
-        Weights, positions in window order.
+    weights : list of Component
+        One memory with the read port of :class:`.TiledMemory`: its words are the weights of the
+        taps, tap 0 lowest, in each those of all lanes. Word ``n * T + t`` is read for word t of
+        channel block n.
 
     Members
     -------
     i : In(stream.Signature(window_layout))
         Windows of ``taps * lanes`` codes.
     o : Out(stream.Signature(sum_layout))
-
-    Raises
-    ------
-    ValueError
-        If the weights have another shape.
     """
 
     def __init__(self, part: parts.DepthwiseArray, *, weights):
-        if weights.shape != (part.channels, part.positions):
-            raise ValueError(f"DepthwiseArray needs weights of shape "
-                             f"{(part.channels, part.positions)}, not {weights.shape}")
         self.part = part
         self.weights = weights
         word = window_layout(bits=part.x_bits, signed=part.x_signed, lanes=part.taps * part.lanes)
@@ -63,31 +56,16 @@ class DepthwiseArray(wiring.Component):
             "o": Out(stream.Signature(sum_layout(part.acc_bits, part.out_lanes))),
         })
 
-    def _memory_words(self):
-        """Weights as memory words: [block, word] -> taps x lanes, lane 0 lowest."""
-        part = self.part
-        words = []
-        for block in range(part.blocks):
-            channels = self.weights[block * part.lanes:(block + 1) * part.lanes]
-            for word in range(part.words):
-                value = 0
-                for lane, channel in enumerate(channels):
-                    for tap, weight in enumerate(channel[word * part.taps:(word + 1) * part.taps]):
-                        position = tap * part.lanes + lane
-                        value |= weight_code(int(weight), part.w_bits) << position * part.w_bits
-                words.append(value)
-        return words
-
     def elaborate(self, platform):
         m = Module()
         accept = Signal()
         m.d.comb += accept.eq(self.i.valid & self.i.ready)
 
         # The weights of the word that comes next are read before it comes.
-        words = self._memory_words()
-        m.submodules.weights = weights = TiledMemory(self.part.weight_memory, words=words,
-                                                     style=self.part.weight_style)
-        address = Signal(range(len(words)))
+        depth = self.part.depth
+        [weights] = self.weights
+        m.submodules.weights = weights
+        address = Signal(range(depth))
         codes = Signal.like(self.i.payload.data, reset_less=True)
         next_first = Signal(init=1)
         m.d.comb += [weights.read_address.eq(address), weights.read_enable.eq(1)]
@@ -95,7 +73,7 @@ class DepthwiseArray(wiring.Component):
             m.d.sync += [
                 codes.eq(self.i.payload.data),
                 next_first.eq(self.i.payload.last),
-                address.eq(_next(address, len(words))),
+                address.eq(_next(address, depth)),
             ]
 
         # What accompanies a word through the stages.

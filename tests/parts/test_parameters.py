@@ -15,8 +15,8 @@ RAM = BlockRam("tiny", ((16, 16), (32, 8), (64, 4), (128, 2)))
 CODES = {"bits": 8, "signed": False}
 LANE = {**CODES, "lanes": 1, "pad_code": 0, "ram": RAM}
 ARRAY = {
-    "x_bits": 8, "x_signed": False, "w_bits": 8, "acc_bits": 22, "in_dsp": 0, "ram": RAM,
-    "weight_style": "block", "weight_delay": 0,
+    "x_bits": 8, "x_signed": False, "w_bits": 8, "acc_bits": 22, "in_dsp": 0,
+    "weights": parts.WeightRom(ram=RAM), "weight_delay": 0,
 }  # fmt: skip
 
 TABLE = parts.InterpolatedTable(

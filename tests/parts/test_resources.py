@@ -12,6 +12,7 @@ from nnef_hw.hardware.devices import DEVICES, UP5K, Resources
 from nnef_hw.hardware.geometry.window import Window
 from nnef_hw.parts.arrays.array import SystolicArray
 from nnef_hw.parts.arrays.requantizer import Requantizer, TfliteRequantizer
+from nnef_hw.parts.arrays.weights import WeightRom
 from nnef_hw.parts.base.part import Pipe
 from nnef_hw.parts.functions.quotient import Quotient
 from nnef_hw.parts.functions.tablesum import TableSum
@@ -33,7 +34,7 @@ BUFFER = LineBuffer(
 )  # fmt: skip
 ARRAY = SystolicArray(
     channels=12, words=27, rows=2, lanes=2, group_rows=2, kept_passes=1, x_bits=8, x_signed=False,
-    w_bits=8, acc_bits=20, in_dsp=4, ram=RAM, weight_style="block", weight_delay=0,
+    w_bits=8, acc_bits=20, in_dsp=4, weights=WeightRom(ram=RAM), weight_delay=0,
 )  # fmt: skip
 REQUANTIZER = Requantizer(
     channels=12, acc_bits=20, factor_bits=16, digit_bits=2, stages=1, bits=8, signed=False
@@ -71,7 +72,7 @@ def test_a_part_of_which_nobody_knows_the_luts_cannot_be_defined():
         (ARRAY, {"acc_bits": 24}),
         (ARRAY, {"kept_passes": 2}),
         (ARRAY, {"in_dsp": 0}),
-        (ARRAY, {"weight_style": "logic"}),
+        (ARRAY, {"weights": WeightRom(ram=RAM, style="logic")}),
         (ARRAY, {"group_rows": 1}),
         (REQUANTIZER, {"digit_bits": 4}),
         (REQUANTIZER, {"channels": 40}),

@@ -1,4 +1,4 @@
-"""The systolic array, with the memories of its weights."""
+"""The systolic array."""
 
 from __future__ import annotations
 
@@ -6,10 +6,15 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from nnef_hw.hardware.devices import Device
-from nnef_hw.hardware.geometry.blockram import BlockRam, Tiling, registered_bits, tile_memory
-from nnef_hw.parts.base.part import LogicProducts, Pipe, counter_bits, table_columns, table_features
+from nnef_hw.hardware.geometry.blockram import Tiling
+from nnef_hw.parts.arrays.weights import WeightRom
+from nnef_hw.parts.base.part import LogicProducts, Pipe, counter_bits
 from nnef_hw.parts.base.timing import Process, Stream
 from nnef_hw.parts.windows.passes import window_cycles
 
@@ -45,10 +50,8 @@ class ArrayPart(Pipe):
     in_dsp
         How many multipliers are in DSP blocks, the first ones; the others are in LUTs. They are
         built in pairs, of which the second one goes with the first.
-    ram
-        The device's block RAM, for the weights.
-    weight_style
-        ``"block"`` for block RAM, or ``"logic"``.
+    weights
+        Where its weights come from.
     weight_delay
         Registers between the weight memories and the multipliers, for devices whose block RAMs
         are slow and far from their multipliers.
@@ -66,8 +69,7 @@ class ArrayPart(Pipe):
     w_bits: int
     acc_bits: int
     in_dsp: int
-    ram: BlockRam
-    weight_style: str
+    weights: WeightRom
     weight_delay: int
     out_lanes: int = 1
 
@@ -104,14 +106,57 @@ class ArrayPart(Pipe):
         """Words of a weight memory."""
 
     @property
+    @abstractmethod
+    def widths(self) -> Sequence[int]:
+        """Bits of a word of every weight memory: one for each group that reads the same word."""
+
+    @abstractmethod
+    def arranged(self, weights: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+        """Return the weights as [depth, weights of a word], for every weight memory."""
+
+    def _checked(self, weights: NDArray[np.int64], shape: tuple[int, ...]) -> NDArray[np.int64]:
+        """Return weights that have the shape."""
+        if weights.shape != shape:
+            name = type(self).__name__
+            raise ValueError(f"{name} needs weights of shape {shape}, not {weights.shape}")
+        return weights
+
+    @property
+    def absent_weight(self) -> int:
+        """Weight of a product that is not needed: all of its bits are 0."""
+        return 1 if self.w_bits == 1 else 0
+
+    @property
+    def weight_memories(self) -> tuple[Tiling, ...]:
+        """Shape of every weight memory."""
+        return self.weights.tilings(self.depth, self.widths)
+
+    @property
+    def memories(self) -> tuple[Tiling, ...]:
+        return self.weights.memories(self.depth, self.widths)
+
+    @property
+    def table_registers(self) -> int:
+        """Registers behind the weights that are in LUTs."""
+        return self.weights.columns(self.depth, self.widths)
+
+    def build(self, **contents: Any) -> Any:
+        """Return the component with memories of the weights."""
+        words = self.arranged(contents["weights"])
+        return super().build(weights=self.weights.build(words, self.w_bits))
+
+    def made(self, component: Any) -> list[Any]:
+        return [component, *component.weights]
+
+    @property
     def logic_products(self) -> Sequence[LogicProducts]:
         # few weights each are half constants
-        share = SHORT_SHARE if self.depth <= 2 and self.weight_style == "logic" else 1.0
+        share = SHORT_SHARE if self.depth <= 2 and self.weights.table_bits(self.widths) else 1.0
         return (LogicProducts(share * self.in_logic, (self.x_bits, self.w_bits)),)
 
     @property
     def timing(self) -> ArrayPart:
-        return replace(self, in_dsp=0, weight_style="block")
+        return replace(self, in_dsp=0, weights=self.weights.timing)
 
     @abstractmethod
     def window_cycles(self, interval: int, *, queued: bool) -> Fraction:
@@ -197,29 +242,24 @@ class SystolicArray(ArrayPart):
         return self.passes * self.words
 
     @property
-    def weight_memories(self) -> tuple[Tiling, ...]:
-        """Shape of every group's weight memory."""
-        widths = [rows * self.lanes * self.w_bits for rows in self.group_sizes]
-        return tuple(tile_memory(self.ram, self.depth, width) for width in widths)
+    def widths(self) -> list[int]:
+        return [rows * self.lanes * self.w_bits for rows in self.group_sizes]
 
-    @property
-    def memories(self) -> tuple[Tiling, ...]:
-        return self.weight_memories if self.weight_style == "block" else ()
+    def arranged(self, weights: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+        """Return [pass and word, row and lane] of every group.
+
+        ``weights`` are [channels, words, lanes], in window order; absent lanes are 0.
+        """
+        self._checked(weights, (self.channels, self.words, self.lanes))
+        rows = np.full((self.passes * self.rows, self.words, self.lanes), self.absent_weight)
+        rows[: self.channels] = weights
+        by_pass = rows.reshape(self.passes, self.rows, self.words, self.lanes).swapaxes(1, 2)
+        groups = np.split(by_pass, range(self.group_rows, self.rows, self.group_rows), axis=2)
+        return [group.reshape(self.depth, -1) for group in groups]
 
     @property
     def runs(self) -> list[int]:
         return [rows * self.lanes for rows in self.group_sizes]
-
-    @property
-    def _table_bits(self) -> int:
-        """Width of the weights that are in LUTs."""
-        in_logic = self.weight_style == "logic"
-        return sum(memory.width for memory in self.weight_memories) if in_logic else 0
-
-    @property
-    def table_registers(self) -> int:
-        """Registers behind the weights that are in LUTs."""
-        return table_columns(self._table_bits, self.depth)
 
     @property
     def features(self) -> Mapping[str, float]:
@@ -232,8 +272,7 @@ class SystolicArray(ArrayPart):
             + address * (groups - 1)
             + 5 * groups,
             "address bits": address,
-            "memory rows": sum(memory.width * (memory.rows - 1) for memory in self.memories),
-            **table_features(self._table_bits, self.depth),
+            **self.weights.features(self.depth, self.widths),
         }
 
     @property
@@ -249,7 +288,7 @@ class SystolicArray(ArrayPart):
         ff += word * (groups + 1) + self._address_bits * groups + self.table_registers
         ff += self.weight_delay * (self.multipliers * self.w_bits + word * groups)
         if self.weight_delay:
-            ff -= registered_bits(self.ram, self.memories)
+            ff -= self.weights.registered_bits(self.depth, self.widths)
         ff += self.in_logic * 2 * (self.x_bits + self.w_bits)
         return ff + 25 + 5 * (self.lanes - 1).bit_length()
 

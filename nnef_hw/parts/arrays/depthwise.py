@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
+from numpy.typing import NDArray
+
 from nnef_hw.hardware.devices import Device
-from nnef_hw.hardware.geometry.blockram import Tiling, registered_bits, tile_memory
 from nnef_hw.parts.arrays.array import ArrayPart, tree_bits
-from nnef_hw.parts.base.part import SHORT_TABLE, counter_bits, table_columns, table_features
+from nnef_hw.parts.base.part import SHORT_TABLE, counter_bits
 from nnef_hw.parts.base.timing import Process, Stream
 
 __all__ = ["DepthwiseArray"]
@@ -108,22 +110,17 @@ class DepthwiseArray(ArrayPart):
         return self.blocks * self.words
 
     @property
-    def _width(self) -> int:
-        return self.multipliers * self.w_bits
+    def widths(self) -> list[int]:
+        return [self.multipliers * self.w_bits]
 
-    @property
-    def _columns(self) -> int:
-        """Different columns of the weight table."""
-        return table_columns(self._width, self.depth)
-
-    @property
-    def weight_memory(self) -> Tiling:
-        """Shape of the weight memory."""
-        return tile_memory(self.ram, self.depth, self._width)
-
-    @property
-    def memories(self) -> tuple[Tiling, ...]:
-        return (self.weight_memory,) if self.weight_style == "block" else ()
+    def arranged(self, weights: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+        """Return [block and word, tap and lane]; ``weights`` are [channels, positions]."""
+        self._checked(weights, (self.channels, self.positions))
+        shape = self.blocks * self.lanes, self.words * self.taps
+        padded = np.full(shape, self.absent_weight)
+        padded[: self.channels, : self.positions] = weights
+        by_block = padded.reshape(self.blocks, self.lanes, self.words, self.taps)
+        return [by_block.transpose(0, 2, 3, 1).reshape(self.depth, self.multipliers)]
 
     @property
     def runs(self) -> list[int]:
@@ -131,26 +128,24 @@ class DepthwiseArray(ArrayPart):
 
     @property
     def features(self) -> Mapping[str, float]:
-        in_logic = self.weight_style == "logic"
         return {
-            "columns": self._columns if in_logic and self.depth <= SHORT_TABLE else 0,
+            "columns": self.table_registers if self.depth <= SHORT_TABLE else 0,
             "sum bits": self.lanes * self.acc_bits,
             "kept bits": self.lanes * self.acc_bits * (self.kept_passes - 1),
             "tree bits": self.lanes * tree_bits(self.taps, self.x_bits + self.w_bits),
             "hop bits": 2 * self.x_bits * self.multipliers + 5,
             "address bits": counter_bits(self.depth),
-            "memory rows": sum(memory.width * (memory.rows - 1) for memory in self.memories),
-            **table_features(self._width if in_logic else 0, self.depth),
+            **self.weights.features(self.depth, self.widths),
         }
 
     def flip_flops(self, device: Device) -> int:
         del device
-        in_logic = self.weight_style == "logic"
-        weights = self._columns if in_logic else self._width
+        columns = self.table_registers
+        weights = columns or sum(self.widths)
         ff = self.multipliers * self.x_bits * (1 + self.weight_delay)
-        ff += weights * (self.weight_delay + in_logic)
+        ff += weights * self.weight_delay + columns
         if self.weight_delay:
-            ff -= registered_bits(self.ram, self.memories)
+            ff -= self.weights.registered_bits(self.depth, self.widths)
         sums = 1 + (self.words > 1)
         # More than two sets of sums are in LUT RAM, if there is any.
         if self.kept_passes == 2 or not self.lut_ram:

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.hardware.devices import Device
-from nnef_hw.hardware.geometry.blockram import registered_bits
 from nnef_hw.parts.arrays.array import SystolicArray, tree_bits
 from nnef_hw.parts.base.part import LogicProducts
 
@@ -62,7 +61,7 @@ class FastArray(SystolicArray):
     @property
     def timing(self) -> SystolicArray:
         plain = {field.name: getattr(self, field.name) for field in fields(self)}
-        return SystolicArray(**plain | {"in_dsp": 0, "weight_style": "block"})
+        return SystolicArray(**plain | {"in_dsp": 0, "weights": self.weights.timing})
 
     @property
     def runs(self) -> list[int]:
@@ -112,7 +111,7 @@ class FastArray(SystolicArray):
         ff += word * (groups + 1) + self._address_bits * groups + self.table_registers
         ff += self.weight_delay * (self.rows * self.lanes * self.w_bits + word * groups)
         if self.weight_delay:
-            ff -= registered_bits(self.ram, self.memories)
+            ff -= self.weights.registered_bits(self.depth, self.widths)
         ff += self.in_logic * 4 * self.factor_bits
         return ff + 25 + 5 * (self.lanes - 1).bit_length()
 

@@ -17,6 +17,7 @@ from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.window import Window
 from nnef_hw.parts import Part, WindowPart
 from nnef_hw.parts.arrays.array import ArrayPart
+from nnef_hw.parts.arrays.weights import WeightRom
 from nnef_hw.parts.streams.stream import Skid, SumQueue
 from nnef_hw.parts.streams.width import Pack
 from nnef_hw.streaming.layers.kept import depends_on
@@ -181,7 +182,7 @@ class ArrayLayer(Layer[F]):
         return {
             "kept_passes": folding.kept_passes, "x_bits": self.source.bits,
             "x_signed": self.source.signed, "acc_bits": self.acc_bits, "in_dsp": folding.in_dsp,
-            "ram": device.ram, "weight_style": folding.weight_style,
+            "weights": WeightRom(ram=device.ram, style=folding.weight_style),
             "weight_delay": device.weight_delay, "out_lanes": self.result_lanes,
         }  # fmt: skip
 

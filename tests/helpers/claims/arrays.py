@@ -15,8 +15,8 @@ from nnef_hw.arithmetic.numerics import Requant
 __all__ = ["ARRAYS"]
 
 FORMAT = {
-    "x_bits": 1, "x_signed": False, "w_bits": 2, "acc_bits": 3, "in_dsp": False, "ram": RAM,
-    "weight_style": "logic",
+    "x_bits": 1, "x_signed": False, "w_bits": 2, "acc_bits": 3, "in_dsp": False,
+    "weights": parts.WeightRom(ram=RAM, style="logic"),
 }  # fmt: skip
 
 

@@ -28,8 +28,10 @@ class Shape:
     out_lanes: int = 1
 
     def build(self, weights, ram, *, kind=parts.SystolicArray, in_dsp=0):
-        part = kind(**vars(self), in_dsp=in_dsp, ram=ram)
-        return part.component_class()(part, weights=weights)
+        fields = dict(vars(self))
+        store = parts.WeightRom(ram=ram, style=fields.pop("weight_style"))
+        part = kind(**fields, in_dsp=in_dsp, weights=store)
+        return part.build(weights=weights)
 
     def random(self, rng, pixels):
         """Weights and codes: extremes in the first channels and pixels, then noise."""

@@ -13,7 +13,6 @@ from nnef_hw import parts
 from nnef_hw.arithmetic.numerics import Requant
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.hardware.geometry.window import Window
-from nnef_hw.rtl.arrays.depthwise import DepthwiseArray
 from nnef_hw.sim.pysim import run_streams
 
 
@@ -36,8 +35,10 @@ class Shape:
     out_lanes: int = 1
 
     def build(self, weights, ram, *, in_dsp=0):
-        part = parts.DepthwiseArray(**vars(self), in_dsp=in_dsp, ram=ram)
-        return DepthwiseArray(part, weights=weights)
+        fields = dict(vars(self))
+        store = parts.WeightRom(ram=ram, style=fields.pop("weight_style"))
+        part = parts.DepthwiseArray(**fields, in_dsp=in_dsp, weights=store)
+        return part.build(weights=weights)
 
     def random(self, rng, pixels):
         """Weights [channel, position] and codes [pixel, channel, position], extremes first."""

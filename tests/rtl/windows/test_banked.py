@@ -195,7 +195,7 @@ def test_every_multiplier_of_a_depthwise_array_works_in_every_cycle(drive, ram, 
     )
     array = parts.DepthwiseArray(
         channels=3, positions=9, lanes=1, taps=9, kept_passes=10, x_bits=8, x_signed=False,
-        w_bits=8, acc_bits=22, in_dsp=0, ram=ram, lut_ram=False, weight_style="block",
+        w_bits=8, acc_bits=22, in_dsp=0, weights=parts.WeightRom(ram=ram), lut_ram=False,
         weight_delay=0,
     )  # fmt: skip
     assert array.latency + 1 == array.kept_passes
