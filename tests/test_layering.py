@@ -53,6 +53,7 @@ reference
 reference.real
 reference.running samples
 frontend.shapes host
+ir.layers
 ir
 ir.operators
 rtl.engine rtl.images rtl.functions

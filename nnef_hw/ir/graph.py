@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, TypeVar
@@ -19,6 +19,7 @@ from nnef_hw.ir.operators import Attributes, CanonicalOperator, Operator, Trait,
 __all__ = ["Graph", "Node", "Quantization", "Stage", "State", "Tensor"]
 
 A = TypeVar("A", bound=Attributes)
+T = TypeVar("T")
 
 
 class Stage(StrEnum):
@@ -182,6 +183,14 @@ class Node:
         return replace(self, attrs={**self.attrs, **attrs})
 
 
+class _Made(dict[tuple[Hashable, ...], Any]):
+    """What has been made of a graph; a copy in another process makes it again."""
+
+    def __reduce__(self) -> tuple[type[_Made], tuple[()]]:
+        """Leave all of it out."""
+        return _Made, ()
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Graph:
     """Nodes in execution order over named tensors; never changed in place.
@@ -208,6 +217,18 @@ class Graph:
     _producers: dict[str, Node] = field(init=False, repr=False, default_factory=dict)
     _consumers: dict[str, list[Node]] = field(init=False, repr=False, default_factory=dict)
     _steps: dict[str, int] = field(init=False, repr=False, default_factory=dict)
+    _made: _Made = field(init=False, repr=False, default_factory=_Made)
+
+    def once(self, make: Callable[..., T], *choices: Hashable) -> T:
+        """Return what a function or a class makes of the graph and some choices.
+
+        It is made the first time only, for the graph never changes.
+        """
+        key = make, *choices
+        if key not in self._made:
+            self._made[key] = make(self, *choices)
+        found: T = self._made[key]
+        return found
 
     def _connect(self) -> None:
         """Note who computes and who reads what, once somebody asks."""

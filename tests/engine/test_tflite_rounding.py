@@ -61,7 +61,7 @@ def test_large_shifts_have_smaller_ones():
 def test_averages(taps):
     """They round once, by factors as large as those of others."""
     average = TfliteAverage(taps, -3, -128, 127)
-    scale = Scale.of(average, 0).weighted(6)
+    scale = Scale.of(average.as_requant(), 0).weighted(6)
     for total in range(-128 * taps, 127 * taps + 1, max(1, taps // 7)):
         expected = average.apply([total + 3 * taps])[0]
         assert engine_codes(scale, np.array(64 * total), 27, 0) == expected

@@ -11,10 +11,10 @@ from nnef_hw.cli import main
 from nnef_hw.errors import UnsupportedError
 from nnef_hw.frontend import graph_hash, load, save
 from nnef_hw.ir import Quantization
+from nnef_hw.ir.layers import layer_of
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import Scheme, quantize
 from nnef_hw.reference import run_fixed, trace_fixed
-from nnef_hw.reference.fixed import compute_node
 from nnef_hw.testing import GraphBuilder
 
 NETWORKS = ["mlperf_ic_resnet8", "mlperf_kws_dscnn", "mlperf_sww_ds1d"]
@@ -39,7 +39,7 @@ def test_layers_fed_tflites_codes_give_its_codes_almost_everywhere(name, zoo):
         if node.op in {"softmax", "reshape"}:
             continue
         values = {key: expected[key].astype(np.int64) for key in node.inputs if key in expected}
-        difference = np.abs(compute_node(fixed, node, values) - expected[node.name])
+        difference = np.abs(layer_of(fixed, node).run(values) - expected[node.name])
         assert difference.max() <= 1, node.name
         assert (difference == 0).mean() >= (0.98 if node.op == "avg_pool" else 0.995), node.name
         equal.append((difference == 0).reshape(-1))
@@ -145,7 +145,7 @@ def test_both_roundings_are_one_code_apart_at_most_in_every_layer(rng, noise):
     for one, other in zip(ours.nodes, tflites.nodes, strict=True):
         known = {name: values[name] for name in one.inputs if name in values}
         offset = 128 if one.op == "softmax" else 0  # its codes are unsigned in ours
-        difference = compute_node(ours, one, known) - compute_node(tflites, other, known) - offset
+        difference = layer_of(ours, one).run(known) - layer_of(tflites, other).run(known) - offset
         assert np.abs(difference).max() <= 1, one.name
 
 

@@ -10,13 +10,13 @@ from typing import NamedTuple
 import numpy as np
 
 from nnef_hw.arithmetic.numerics import IntArray
-from nnef_hw.arithmetic.tflite.numerics import TfliteAverage, TfliteRequant
+from nnef_hw.arithmetic.tflite.numerics import TfliteRequant
 from nnef_hw.engine.layers.depthwise import DepthwiseLayer
 from nnef_hw.engine.layers.layer import Call, Layer, Most, Places, Shape, lowers
 from nnef_hw.engine.layers.nest import LayerPart
 from nnef_hw.engine.layers.scale import POOL_SHIFT, Scale, channel_sums
 from nnef_hw.hardware.geometry.window import Window
-from nnef_hw.ir.operators import PoolAttributes
+from nnef_hw.ir import layers
 from nnef_hw.parts.engine.sizes import LEVELS
 
 __all__ = ["BorderedAverageLayer"]
@@ -103,23 +103,15 @@ def _areas(window: Window) -> tuple[Area, ...]:
 
 
 @lowers("avg_pool", "box")
-def _lower_average(call: Call) -> Layer:
-    node, image = call.node, call.image(call.node.inputs[0])
-    pool, requant = node.attributes(PoolAttributes), node.attrs["requant"]
-    source, target = call.format(node.inputs[0]), call.format(node.name)
+def _lower_average(call: Call[layers.SumPool]) -> Layer:
+    layer, source, target = call.layer, call.source, call.target
+    requant, window, channels = layer.factors, layer.window, call.layer.image[2]
     # Rounding twice is of sums as they are.
     up = 0 if isinstance(requant, TfliteRequant) else POOL_SHIFT
-    # TensorFlow Lite divides sums of codes, its zero point included.
-    zero = -source.offset if isinstance(requant, TfliteAverage) else source.zero_point
-    window = Window(
-        image.height, image.width, 1, kernel=pool.size, stride=pool.stride,
-        dilation=pool.dilation, padding=pool.padding,
-    )  # fmt: skip
-    is_bordered = pool.border == "ignore" and any(map(any, pool.padding))
-    if is_bordered and isinstance(requant, TfliteAverage):
-        requant = requant.as_requant(np.unique(window.inside).tolist())
-    filters = np.full((image.channels, pool.taps), 1 << up, np.int64)
-    biases = np.full(image.channels, -pool.taps * zero << up, np.int64)
+    zero = layer.zero - source.offset
+    is_bordered = layer.leaves_padding_out and any(map(any, window.padding))
+    filters = np.full((channels, window.taps), 1 << up, np.int64)
+    biases = np.full(channels, -window.taps * zero << up, np.int64)
     scale = Scale.of(requant, target.offset, channel_sums(filters, biases, source.high))
     fields = {
         **call.common, "window": window, "pad": zero if is_bordered else source.zero_point,

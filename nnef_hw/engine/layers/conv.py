@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.arithmetic.numerics import IntArray, Requant, accumulator_range, fold_zero_point
+from nnef_hw.arithmetic.numerics import IntArray, Requant, accumulator_range
 from nnef_hw.engine.layers.depthwise import DepthwiseLayer
 from nnef_hw.engine.layers.layer import Call, Image, Layer, Places, Shape, lowers
 from nnef_hw.engine.layers.nest import Nest, Pass
 from nnef_hw.engine.layers.scale import Scale, channel_sums, settled
 from nnef_hw.hardware.geometry.window import Window
-from nnef_hw.ir.operators import ConvAttributes, WeightsAttributes
+from nnef_hw.ir import layers
 from nnef_hw.parts.engine.program import PASS_LEVEL
 
 __all__ = ["ConvLayer"]
@@ -160,52 +160,16 @@ class ConvLayer(Layer):
 
 
 @lowers("conv", "linear")
-def _lower_conv(call: Call) -> Layer:
-    node = call.node
-    source, target = call.format(node.inputs[0]), call.format(node.name)
-    channels = call.image(node.inputs[0]).channels
-    groups = node.attributes(WeightsAttributes).groups
-    codes = call.graph.constant(node.inputs[1]).astype(np.int64)
-    codes = codes.reshape(*codes.shape[:2], -1).transpose(0, 2, 1)
-    codes = codes - call.qtype(node.inputs[1]).zero_point
-    by_channel = groups == channels == len(codes) > 1
-    filters = codes if by_channel else _ungrouped(codes, channels, groups)
-    biases = fold_zero_point(call.graph.constant(node.inputs[2]), filters, source.zero_point)
-    requant = node.attrs["requant"]
+def _lower_conv(call: Call[layers.Convolution]) -> Layer:
+    layer, source, target = call.layer, call.source, call.target
+    filters, biases, requant = layer.filters, layer.folded_bias(source.offset), layer.requant
     if isinstance(requant, Requant):
         filters, biases, requant = settled(filters, biases, requant, source.high)
     sums = channel_sums(filters, biases, source.high)
     fields: dict[str, Any] = {
-        **call.common, "window": _window(call), "pad": source.zero_point,
-        "scale": Scale.of(requant, target.offset, sums), "biases": biases,
+        **call.common, "window": layer.window, "pad": source.zero_point,
+        "scale": Scale.of(requant, target.offset, sums), "biases": biases, "filters": filters,
     }  # fmt: skip
-    if by_channel:
-        return DepthwiseLayer(**fields, filters=filters[:, :, 0])
-    kernel = fields["window"].kernel
-    return ConvLayer(
-        **fields, filters=filters, model_weights=int(codes.size), model_kernel=kernel
-    )  # fmt: skip
-
-
-def _ungrouped(codes: NDArray[np.int64], channels: int, groups: int) -> NDArray[np.int64]:
-    """Weights [output channels, taps, channels], with 0 for the channels of other groups."""
-    if groups == 1:
-        return codes
-    outputs, taps, inputs = codes.shape
-    filters = np.zeros((outputs, taps, channels), np.int64)
-    for n, rows in enumerate(np.split(codes, groups)):
-        of_group = slice(n * len(rows), (n + 1) * len(rows))
-        filters[of_group, :, n * inputs : (n + 1) * inputs] = rows
-    return filters
-
-
-def _window(call: Call) -> Window:
-    node, image = call.node, call.image(call.node.inputs[0])
-    if node.op == "linear":
-        return Window(image.height, image.width, 1)
-    conv = node.attributes(ConvAttributes)
-    rows, columns = (*call.graph.tensor(node.inputs[1]).shape[2:], 1, 1)[:2]
-    return Window(
-        image.height, image.width, 1, kernel=(rows, columns), stride=conv.stride,
-        dilation=conv.dilation, padding=conv.padding,
-    )  # fmt: skip
+    if layer.by_channel:
+        return DepthwiseLayer(**fields)
+    return ConvLayer(**fields, model_weights=layer.weights.size, model_kernel=layer.kernel)

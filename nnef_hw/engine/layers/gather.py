@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,16 +23,10 @@ from nnef_hw.engine.layers.layer import (
 from nnef_hw.engine.layers.nest import LayerPart, Nest, Pass
 from nnef_hw.engine.layers.pieces import Axis, Piece, nest_of, words_of
 from nnef_hw.engine.layers.scale import POOL_SHIFT, Scale
-from nnef_hw.ir import Node
-from nnef_hw.ir.operators import (
-    FactorAttributes,
-    PadAttributes,
-    PerOperator,
-    SliceAttributes,
-)
+from nnef_hw.ir import layers
 from nnef_hw.parts.engine.sizes import LEVELS
 
-__all__ = ["GatherLayer", "is_gathered", "lower_move"]
+__all__ = ["GatherLayer", "lower_move"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -133,22 +128,12 @@ class GatherLayer(Layer):
         return {**super().fields(shape), **gathers, "height": height, "width": width}
 
 
-_pieces = PerOperator[Callable[[Call], Sequence[Piece]]]("gathered result")
-"""What results of an operator consist of, whose codes only change their places."""
-
-
-def is_gathered(node: Node) -> bool:
-    """Whether codes of a node only change their places."""
-    return node.op in _pieces
-
-
-def _layer(call: Call, pieces: Sequence[Piece], pad: int = 0) -> GatherLayer:
-    node = call.node
+def _layer(call: Call[Any], pieces: Sequence[Piece], pad: int = 0) -> GatherLayer:
+    layer, (operand, *others) = call.layer, call.operands
     return GatherLayer(
-        node=node, tensor=node.name, operand=call.tensors[node.inputs[0]],
-        source=pieces[0].source, target=pieces[0].target, pad=pad,
-        scale=Scale.identity(call.format(node.name).high), pieces=tuple(pieces),
-        others=tuple(call.tensors[name] for name in node.inputs[1:]),
+        node=layer.node, tensor=layer.result.name, operand=operand, source=pieces[0].source,
+        target=pieces[0].target, pad=pad, scale=Scale.identity(call.target.high),
+        pieces=tuple(pieces), others=tuple(others),
     )  # fmt: skip
 
 
@@ -171,7 +156,7 @@ def concat_pieces(images: Sequence[Image], target: Image, axis: int) -> list[Pie
     return pieces
 
 
-def slice_piece(source: Image, target: Image, part: SliceAttributes) -> Piece:
+def slice_piece(source: Image, target: Image, part: layers.Slice) -> Piece:
     """Return the piece of a part along one axis."""
     piece = _plain(source, target)
     width, height = piece.across
@@ -215,48 +200,37 @@ def pad_piece(source: Image, target: Image, padding: Sequence[tuple[int, int]]) 
     )  # fmt: skip
 
 
-@_pieces("concat")
-def _concat(call: Call) -> Sequence[Piece]:
-    images = [call.image(name) for name in call.node.inputs]
-    return concat_pieces(images, call.image(call.node.name), call.node.attrs["axis"])
+@lowers("concat")
+def _lower_concat(call: Call[layers.Concat]) -> Layer:
+    images = [Image(*layers.image_of(x)) for x in call.layer.operands]
+    return _layer(call, concat_pieces(images, Image(*call.layer.result_image), call.layer.axis))
 
 
-@_pieces("slice")
-def _slice(call: Call) -> Sequence[Piece]:
-    return [slice_piece(*_images(call), call.node.attributes(SliceAttributes))]
+@lowers("slice")
+def _lower_slice(call: Call[layers.Slice]) -> Layer:
+    return _layer(call, [slice_piece(*_images(call), call.layer)])
 
 
-@_pieces("nearest_upsample")
-def _upsample(call: Call) -> Sequence[Piece]:
-    return [upsample_piece(*_images(call), call.node.attributes(FactorAttributes).factor)]
+@lowers("nearest_upsample")
+def _lower_upsample(call: Call[layers.Upsample]) -> Layer:
+    return _layer(call, [upsample_piece(*_images(call), call.layer.factor)])
 
 
-@_pieces("depth_to_space")
-def _depth(call: Call) -> Sequence[Piece]:
-    return [depth_piece(*_images(call), call.node.attributes(FactorAttributes).factor)]
-
-
-@_pieces("pad")
-def _pad(call: Call) -> Sequence[Piece]:
-    return [pad_piece(*_images(call), call.node.attributes(PadAttributes).padding)]
-
-
-@lowers("concat", "slice", "nearest_upsample", "depth_to_space")
-def _lower_gather(call: Call) -> Layer:
-    return _layer(call, _pieces[call.node.op](call))
+@lowers("depth_to_space")
+def _lower_depth(call: Call[layers.DepthToSpace]) -> Layer:
+    return _layer(call, [depth_piece(*_images(call), call.layer.factor)])
 
 
 @lowers("pad")
-def _lower_pad(call: Call) -> Layer:
-    name, value = call.node.inputs[0], call.node.attributes(PadAttributes).value
-    code = int(call.qtype(name).quantize(value)) - call.format(name).offset
-    return _layer(call, _pad(call), code)
+def _lower_pad(call: Call[layers.Pad]) -> Layer:
+    pad = call.layer
+    return _layer(call, [pad_piece(*_images(call), pad.padding)], pad.code - call.source.offset)
 
 
-def lower_move(call: Call, piece: Piece) -> Layer:
+def lower_move(call: Call[layers.Layer], piece: Piece) -> Layer:
     """Return the layer of a reshape or transpose that changes what is in memory."""
     return _layer(call, [piece])
 
 
-def _images(call: Call) -> tuple[Image, Image]:
-    return call.image(call.node.inputs[0]), call.image(call.node.name)
+def _images(call: Call[Any]) -> tuple[Image, Image]:
+    return Image(*call.layer.image), Image(*call.layer.result_image)

@@ -6,17 +6,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.arithmetic.numerics import AddRequant, IntArray, QType
-from nnef_hw.arithmetic.tflite.numerics import TfliteAddRequant
 from nnef_hw.engine.layers.nest import LayerPart, Nest, Pass
 from nnef_hw.engine.layers.scale import POOL_SHIFT, Scale
 from nnef_hw.engine.layers.sum_factors import sum_factors
-from nnef_hw.ir import Graph, Node, image_shape
+from nnef_hw.ir import Node, layers
 from nnef_hw.ir.operators import PerOperator
 
 __all__ = [
@@ -33,6 +32,8 @@ __all__ = [
     "lowers",
 ]
 
+
+L = TypeVar("L", bound=layers.Layer, covariant=True)
 
 MOST_SLIDING = 4
 """Most rows between which sums are ever let move: each costs registers and multiplexers."""
@@ -136,27 +137,21 @@ class Residual:
     high: int
 
     @classmethod
-    def of(
-        cls,
-        node: Node,
-        requant: AddRequant | TfliteAddRequant,
-        own: int,
-        formats: Sequence[Format],
-        target: Format,
-        tensor: str,
-    ) -> Residual:
-        """Return that of a fixed node whose operand ``own`` is the layer's, the other a tensor."""
+    def of(cls, total: layers.Sum, own: int, tensor: str) -> Residual:
+        """Return that of a sum whose operand ``own`` is the layer's, the other a tensor."""
+        requant, formats = total.requant, [Format.of(x) for x in total.formats]
+        target = Format.of(total.target)
         if isinstance(requant, AddRequant):
             mult, shift = requant.mult, requant.shift
             offset = (1 << (shift - 1)) + (requant.zero_point << shift)
         else:
             found = sum_factors(requant, *(x.differences for x in formats))
-            assert found is not None, f"{node.name}: {requant}"
+            assert found is not None, f"{total.node.name}: {requant}"
             mult, shift, offset = found
         offset -= target.offset << shift
         offset -= sum(m * x.zero_point for m, x in zip(mult, formats, strict=True))
         low, high = requant.lo - target.offset, requant.hi - target.offset
-        return cls(node, tensor, mult[own], mult[1 - own], offset, shift, low, high)
+        return cls(total.node, tensor, mult[own], mult[1 - own], offset, shift, low, high)
 
 
 class Places(NamedTuple):
@@ -367,38 +362,36 @@ class Layer(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """A node of a fixed graph, and the tensors that reshapes only rename."""
+class Call(Generic[L]):
+    """An integer layer of a fixed graph, and the tensors that reshapes only rename."""
 
-    graph: Graph
-    node: Node
+    layer: L
     tensors: Mapping[str, str]
 
-    def qtype(self, name: str) -> QType:
-        """Return the format of a tensor."""
-        qtype = self.graph.tensor(name).qtype
-        assert qtype is not None
-        return qtype
+    @property
+    def source(self) -> Format:
+        """How the engine has the codes of the first operand."""
+        return Format.of(self.layer.source)
 
-    def format(self, name: str) -> Format:
-        """Return how the engine has a tensor's codes."""
-        return Format.of(self.qtype(name))
+    @property
+    def target(self) -> Format:
+        """How the engine has the codes of the result."""
+        return Format.of(self.layer.target)
 
-    def image(self, name: str) -> Image:
-        """Return the image of a tensor."""
-        shape = image_shape(self.graph.tensor(name).shape)
-        assert shape is not None
-        return Image(*shape)
+    @property
+    def operands(self) -> tuple[str, ...]:
+        """Names of the tensors that it reads."""
+        return tuple(self.tensors[x.name] for x in self.layer.operands)
 
     @property
     def common(self) -> dict[str, Any]:
         """Fields that all layers have, but for the scale and the padding."""
-        node = self.node
+        layer = self.layer
         return {
-            "node": node, "tensor": node.name, "operand": self.tensors[node.inputs[0]],
-            "source": self.image(node.inputs[0]), "target": self.image(node.name),
+            "node": layer.node, "tensor": layer.result.name, "operand": self.operands[0],
+            "source": Image(*layer.image), "target": Image(*layer.result_image),
         }  # fmt: skip
 
 
-lowers = PerOperator[Callable[[Call], Layer]]("engine layer")
+lowers = PerOperator[Callable[[Call[Any]], Layer]]("engine layer")
 """How nodes of an operator become layers of the engine."""

@@ -6,17 +6,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from nnef_hw.architecture.architecture import Port, port_labels
-from nnef_hw.arithmetic.numerics import AddRequant
-from nnef_hw.arithmetic.tflite.numerics import TfliteAddRequant
 from nnef_hw.engine.layers import average, conv, gather, pairs, pool
 from nnef_hw.engine.layers.conv import ConvLayer
-from nnef_hw.engine.layers.layer import Call, Format, Image, Layer, Residual, lowers
+from nnef_hw.engine.layers.layer import Call, Image, Layer, Residual, lowers
 from nnef_hw.engine.layers.pool import engine_table
 from nnef_hw.engine.layers.support import check_engine, find_move, find_tails, memory_image
 from nnef_hw.engine.layers.tail import Tail
 from nnef_hw.errors import raise_all
 from nnef_hw.hardware.devices import Device
 from nnef_hw.ir import Graph, HostStream, Node, StreamOrder, Trait
+from nnef_hw.ir.layers import Sum, Table, layer_of
 
 __all__ = ["Loading", "Network", "lower"]
 
@@ -194,13 +193,19 @@ def _loading(layer: ConvLayer, image: Image, lanes: int) -> tuple[Loading, ConvL
 def lower(graph: Graph, device: Device) -> Network:
     """Turn a fixed graph into layers; sums are computed by the layer of their later operand.
 
+    They are the same ones whenever it is asked for a device.
+
     Raises
     ------
     UnsupportedError, ErrorGroup
         If :func:`.check_engine` finds anything.
     """
+    return graph.once(_lowered, device)
+
+
+def _lowered(graph: Graph, device: Device) -> Network:
     raise_all(check_engine(graph))
-    order = StreamOrder(graph)
+    order = graph.once(StreamOrder)
     ends = find_tails(graph, order)
     tail_names = {node.name for node in ends.values()}
     tensors: dict[str, str] = {}
@@ -217,19 +222,20 @@ def lower(graph: Graph, device: Device) -> Network:
             if move is None:
                 tensors.setdefault(node.name, tensors[node.inputs[0]])
             else:
-                call = Call(graph, replace(node, inputs=(order.origin(node.name)[0],)), tensors)
-                layers.append(gather.lower_move(call, move))
+                read = layer_of(graph, node).reading(graph.tensor(order.origin(node.name)[0]))
+                layers.append(gather.lower_move(Call(read, tensors), move))
                 tensors[node.name] = node.name
             continue
         tensors[node.name] = node.name
-        call = Call(graph, node, tensors)
-        if _is_sum(node):
-            _put_longer_last(call, layers)
-        place = _last_reader(call, layers)
-        if place is not None and node.has(Trait.TABLE) and layers[place].table is None:
+        call: Call[Any] = Call(layer_of(graph, node), tensors)
+        is_sum = isinstance(call.layer, Sum)
+        if is_sum:
+            _put_longer_last(graph, call, layers)
+        place = _last_reader(graph, call, layers)
+        if place is not None and isinstance(call.layer, Table) and layers[place].table is None:
             changed: dict[str, Any] = {"tensor": node.name, "table": engine_table(call)}
             layers[place] = replace(layers[place], **changed)
-        elif place is not None and _is_sum(node) and _may_add(call, layers[place]):
+        elif place is not None and is_sum and _may_add(call, layers[place]):
             layers[place] = _fused(call, layers[place])
         else:
             layers.append(lowers[node.op](call))
@@ -248,7 +254,7 @@ def lower(graph: Graph, device: Device) -> Network:
         qtype = graph.tensor(result).qtype
         assert qtype is not None
         port = _port(label, graph, received, result if tail is None else tail.name)
-        behind = None if tail is None else Tail.of(graph, tail, device)
+        behind = None if tail is None else Tail.of(layer_of(graph, tail), device)
         sinks.append(Sink(port, result, images[result], qtype.bits, qtype.signed, behind))
     return Network(graph.name, tuple(layers), tuple(sources), tuple(sinks))
 
@@ -259,61 +265,48 @@ def _port(name: str, graph: Graph, stream: HostStream, tensor: str) -> Port:
     return Port(name, tensor, stream.image, qtype.bits, qtype.signed)
 
 
-def _is_sum(node: Node) -> bool:
-    """Whether a node adds or subtracts two tensors."""
-    return isinstance(node.attrs.get("requant"), AddRequant | TfliteAddRequant)
-
-
-def _may_add(call: Call, layer: Layer) -> bool:
+def _may_add(call: Call[Sum], layer: Layer) -> bool:
     """Whether a layer has nothing behind its sums yet, and the operands are two tensors."""
-    names = {call.tensors[name] for name in call.node.inputs}
-    return len(names) > 1 and layer.may_add
+    return len({*call.operands}) > 1 and layer.may_add
 
 
-def _put_longer_last(call: Call, layers: list[Layer]) -> None:
+def _put_longer_last(graph: Graph, call: Call[Sum], layers: list[Layer]) -> None:
     """Let that operand come later of which a code takes more products, if the order is free.
 
     The sum is computed by the layer of the later one, where there is time for it.
     """
-    names = [call.tensors.get(name) for name in call.node.inputs]
-    places = [n for n, layer in enumerate(layers) if layer.tensor in names]
+    places = [n for n, layer in enumerate(layers) if layer.tensor in call.operands]
     if len(places) < 2:
         return
     *_, early, late = places
     between = {layer.tensor for layer in layers[early:late]}
     long, short = layers[early], layers[late]
-    is_free = between.isdisjoint(short.operands) and _is_read_here(call, long.tensor)
+    is_free = between.isdisjoint(short.operands) and _is_read_here(graph, call, long.tensor)
     if is_free and _may_add(call, long) and short.products < long.products:
         layers.insert(early, layers.pop(late))
 
 
-def _last_reader(call: Call, layers: list[Layer]) -> int | None:
+def _last_reader(graph: Graph, call: Call[Any], layers: list[Layer]) -> int | None:
     """Return the place of the later layer of a node's operands, if nobody else reads its result."""
-    names = [call.tensors.get(name) for name in call.node.inputs]
-    later = max((n for n, layer in enumerate(layers) if layer.tensor in names), default=None)
+    places = (n for n, layer in enumerate(layers) if layer.tensor in call.operands)
+    later = max(places, default=None)
     if later is None:
         return None
-    return later if _is_read_here(call, layers[later].tensor) else None
+    return later if _is_read_here(graph, call, layers[later].tensor) else None
 
 
-def _is_read_here(call: Call, tensor: str) -> bool:
-    """Whether a node alone reads a tensor."""
-    graph = call.graph
+def _is_read_here(graph: Graph, call: Call[Any], tensor: str) -> bool:
+    """Whether a layer alone reads a tensor."""
     aliases = [name for name, stands in call.tensors.items() if stands == tensor]
     readers: list[Node] = [
         node for name in aliases for node in graph.consumers(name) if not node.has(Trait.MOVES)
     ]
     is_output = any(call.tensors.get(name) == tensor for name in graph.outputs)
-    return readers == [call.node] and not is_output
+    return readers == [call.layer.node] and not is_output
 
 
-def _fused(call: Call, layer: Layer) -> Layer:
-    node = call.node
-    names = [call.tensors[name] for name in node.inputs]
-    own = names.index(layer.tensor)
-    formats = [call.format(name) for name in node.inputs]
-    residual = Residual.of(
-        node, node.attrs["requant"], own, formats, Format.of(call.qtype(node.name)), names[1 - own]
-    )
-    changed: dict[str, Any] = {"tensor": node.name, "residual": residual}
+def _fused(call: Call[Sum], layer: Layer) -> Layer:
+    own = call.operands.index(layer.tensor)
+    residual = Residual.of(call.layer, own, call.operands[1 - own])
+    changed: dict[str, Any] = {"tensor": call.layer.result.name, "residual": residual}
     return replace(layer, **changed)

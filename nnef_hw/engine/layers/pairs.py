@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.arithmetic.numerics import IntArray
-from nnef_hw.engine.layers.layer import Call, Layer, Places, Shape, lowers
+from nnef_hw.engine.layers.layer import Call, Format, Layer, Places, Shape, lowers
 from nnef_hw.engine.layers.nest import Nest, Pass
 from nnef_hw.engine.layers.scale import Scale
+from nnef_hw.ir import layers
 from nnef_hw.parts.engine.program import PASS_LEVEL
 
 __all__ = ["ExtremumLayer", "ProductLayer"]
@@ -148,31 +149,28 @@ class ProductLayer(PairLayer):
         return {**super().fields(shape), "multiplies": 1}
 
 
-def _fields(call: Call, names: Sequence[str]) -> dict[str, Any]:
-    first, second = (call.tensors[name] for name in names)
-    return {**call.common, "operand": first, "second": second, "pad": 0}
+def _fields(call: Call[Any], first: int = 0) -> dict[str, Any]:
+    """Return fields of all pairs; ``first`` is the operand that comes first."""
+    names = call.operands
+    return {**call.common, "operand": names[first], "second": names[1 - first], "pad": 0}
 
 
 @lowers("max", "min")
-def _lower_extremum(call: Call) -> Layer:
-    node = call.node
+def _lower_extremum(call: Call[layers.Extremum]) -> Layer:
     return ExtremumLayer(
-        **_fields(call, node.inputs), scale=Scale.identity(call.format(node.name).high),
-        inverts=node.op == "min",
-    )  # fmt: skip
+        **_fields(call), scale=Scale.identity(call.target.high), inverts=not call.layer.greatest
+    )
 
 
 @lowers("mul")
-def _lower_product(call: Call) -> Layer:
-    node = call.node
+def _lower_product(call: Call[layers.Product]) -> Layer:
+    formats = [Format.of(x) for x in call.layer.formats]
     # That comes first of which fewer words follow.
-    names = sorted(node.inputs, key=lambda name: ProductLayer.splits(call.format(name).zero_point))
-    formats = [call.format(name) for name in names]
+    first = min((0, 1), key=lambda n: ProductLayer.splits(formats[n].zero_point))
     ends = [x.differences for x in formats]
     products = [one * other for one in ends[0] for other in ends[1]]
     limits = min(products), max(products)
-    requant, target = node.attrs["requant"], call.format(node.name)
     return ProductLayer(
-        **_fields(call, names), scale=Scale.of(requant, target.offset, [limits]),
-        zero_points=(formats[0].zero_point, formats[1].zero_point), limits=limits,
+        **_fields(call, first), scale=Scale.of(call.layer.requant, call.target.offset, [limits]),
+        zero_points=(formats[first].zero_point, formats[1 - first].zero_point), limits=limits,
     )  # fmt: skip

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.arithmetic.numerics import IntArray, Requant
-from nnef_hw.arithmetic.tflite.numerics import TfliteAverage, TfliteRequant
+from nnef_hw.arithmetic.tflite.numerics import TfliteRequant
 
 __all__ = ["POOL_SHIFT", "Factors", "Scale", "channel_sums", "settled"]
 
@@ -55,7 +55,9 @@ class Scale:
     twice: bool = False
 
     @classmethod
-    def of(cls, requant: Any, offset: int, sums: Sequence[tuple[int, int]] = ()) -> Scale:
+    def of(
+        cls, requant: Requant | TfliteRequant, offset: int, sums: Sequence[tuple[int, int]] = ()
+    ) -> Scale:
         """Return that of a fixed node, whose codes are less ``offset`` in the engine.
 
         Parameters
@@ -64,8 +66,6 @@ class Scale:
             Least and greatest sum of every channel, or of all; only TensorFlow Lite's rounding
             looks at them.
         """
-        if isinstance(requant, TfliteAverage):
-            requant = requant.as_requant()
         codes = requant.zero_point - offset, requant.lo - offset, requant.hi - offset
         if isinstance(requant, Requant):
             return cls(requant.mult, requant.shift, *codes)

@@ -6,13 +6,12 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from nnef_hw.arithmetic.tflite.numerics import TfliteAddRequant
-from nnef_hw.engine.layers.gather import is_gathered
 from nnef_hw.engine.layers.layer import ANYWHERE, Format, Image, lowers
 from nnef_hw.engine.layers.pieces import Piece, move_piece, nest_of
 from nnef_hw.engine.layers.sum_factors import sum_factors
 from nnef_hw.engine.layers.tail import tails
 from nnef_hw.errors import NnefHwError, UnsupportedError
-from nnef_hw.ir import Graph, Node, StreamOrder, Tensor, Trait, image_shape
+from nnef_hw.ir import Graph, Node, StreamOrder, Tensor, Trait, image_shape, layers
 from nnef_hw.ir.operators import ConvAttributes, PoolAttributes, WindowAttributes
 from nnef_hw.parts.engine.sizes import CODE_BITS
 
@@ -44,7 +43,7 @@ def check_engine(graph: Graph) -> list[NnefHwError]:
             STREAM,
             graph.tensor(name),
         )
-    order = StreamOrder(graph)
+    order = graph.once(StreamOrder)
     sources = [order.inputs[name].tensor for name in graph.inputs]
     ends = {node.name for node in find_tails(graph, order).values()}
     for node in graph.nodes:
@@ -118,7 +117,7 @@ def _problems(
         where = " but at the end of a network" if node.op in tails else ""
         yield f"the engine does not compute it yet{where}", STREAM
         return
-    gathers = is_gathered(node)
+    gathers = issubclass(layers.layers[node.op], layers.Move)
     for name in (*node.inputs[: None if gathers else 1], *node.outputs):
         shape = graph.tensor(name).shape
         if image_shape(shape) is None:

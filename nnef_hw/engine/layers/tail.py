@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from nnef_hw.arithmetic.tflite.numerics import TFLITE_SOFTMAX_QTYPE
 from nnef_hw.hardware.devices import Device
-from nnef_hw.ir import Graph, Node, stream_image
+from nnef_hw.ir import Node, layers, stream_image
 from nnef_hw.ir.operators import PerOperator
 from nnef_hw.parts.base.part import Part
 from nnef_hw.parts.engine.program import BEAT_BITS
@@ -36,15 +35,13 @@ class Tail:
     contents: Mapping[str, Any]
 
     @classmethod
-    def of(cls, graph: Graph, node: Node, device: Device) -> Tail:
-        """Return that of a fixed node."""
-        source = graph.tensor(node.inputs[0])
-        assert source.qtype is not None
+    def of(cls, layer: layers.Layer, device: Device) -> Tail:
+        """Return that of an integer layer."""
         fields = {
-            "channels": stream_image(source.shape)[2], "bits": source.qtype.bits,
-            "signed": source.qtype.signed,
+            "channels": stream_image(layer.operands[0].shape)[2], "bits": layer.source.bits,
+            "signed": layer.source.signed,
         }  # fmt: skip
-        return tails[node.op](graph, node, device, fields)
+        return tails[layer.node.op](layer, device, fields)
 
     @property
     def name(self) -> str:
@@ -70,24 +67,18 @@ class Tail:
         return replace(part, is_written=True) if isinstance(part, SerialSoftmax) else part
 
 
-tails = PerOperator[Callable[[Graph, Node, Device, dict[str, Any]], Tail]]("engine tail")
+tails = PerOperator[Callable[[Any, Device, dict[str, Any]], Tail]]("engine tail")
 """How nodes of an operator are computed of the codes that leave."""
 
 
 @tails("softmax")
-def _softmax(graph: Graph, node: Node, device: Device, fields: dict[str, Any]) -> Tail:
-    kind = TfliteSoftmax if graph.tensor(node.name).qtype == TFLITE_SOFTMAX_QTYPE else Softmax
+def _softmax(layer: layers.Softmax, device: Device, fields: dict[str, Any]) -> Tail:
+    kind = TfliteSoftmax if layer.is_tflite else Softmax
     part = kind(**fields, ram=device.ram)
-    return Tail(node, part, {"table": node.attrs["table"].tolist()})
+    return Tail(layer.node, part, {"table": layer.table.tolist()})
 
 
-@tails("argmax_reduce")
-def _argmax(graph: Graph, node: Node, device: Device, fields: dict[str, Any]) -> Tail:
-    del graph, device
-    return Tail(node, Argmax(**fields), {})
-
-
-@tails("argmin_reduce")
-def _argmin(graph: Graph, node: Node, device: Device, fields: dict[str, Any]) -> Tail:
-    del graph, device
-    return Tail(node, Argmax(**fields, greatest=False), {})
+@tails("argmax_reduce", "argmin_reduce")
+def _argmax(layer: layers.ArgExtremum, device: Device, fields: dict[str, Any]) -> Tail:
+    del device
+    return Tail(layer.node, Argmax(**fields, greatest=layer.greatest), {})

@@ -47,7 +47,7 @@ def canonical_operators(*traits: Trait) -> tuple[CanonicalOperator, ...]:
 class PerOperator(Generic[T]):
     """What a part of the compiler knows of every canonical operator: a function, a class.
 
-    ``@fixed("conv")`` registers one for operators by name, ``@fixed(Trait.TABLE)`` for all that
+    ``@layers("conv")`` registers one for operators by name, ``@layers(Trait.TABLE)`` for all that
     have a trait.
 
     Parameters

@@ -21,7 +21,7 @@ def check_data_movement(graph: Graph, besides: Collection[str] = ()) -> Iterator
     besides
         Tensors that are refused for another reason.
     """
-    order = StreamOrder(graph)
+    order = graph.once(StreamOrder)
     for name in order.moved:
         node, (origin, _) = graph.producer(name), order.origin(name)
         before, after = graph.tensor(origin).shape, graph.tensor(name).shape

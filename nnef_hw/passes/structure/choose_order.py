@@ -31,8 +31,8 @@ class ChooseOrder(Pass):
 
     def __call__(self, graph: Graph) -> Graph:
         """Return the rewritten graph."""
-        order = StreamOrder(graph)
-        costs = stream_costs(graph, order)
+        order = graph.once(StreamOrder)
+        costs = stream_costs(graph)
         if not costs:
             return graph
         changes = _chosen(graph, order, costs)

@@ -16,15 +16,11 @@ _READER = "neg"
 """Operator of the node that stands for all readers outside of a part of a graph."""
 
 
-def stream_costs(graph: Graph, order: StreamOrder | None = None) -> Mapping[str, int]:
-    """Count the codes of frames that are kept to be read in another order, by the move's result.
-
-    ``order`` is that of the graph, if it is known.
-    """
-    found = StreamOrder(graph) if order is None else order
-    costs = {}
-    for name in found.moved:
-        reordering = found.reordering(name)
+def stream_costs(graph: Graph) -> Mapping[str, int]:
+    """Count the codes of frames that are kept to be read in another order, by the move's result."""
+    order, costs = graph.once(StreamOrder), {}
+    for name in order.moved:
+        reordering = order.reordering(name)
         if reordering is None:
             costs[name] = _IMPOSSIBLE
         elif not reordering.is_trivial:

@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
-from nnef_hw.arithmetic.numerics import accumulator_range, fold_zero_point, signed_bits
+from nnef_hw.arithmetic.numerics import signed_bits
 from nnef_hw.arithmetic.tflite.numerics import TfliteRequant
 from nnef_hw.errors import UnsupportedError
 from nnef_hw.hardware.devices import Device
-from nnef_hw.hardware.geometry.window import Window
-from nnef_hw.ir.operators import ConvAttributes, WeightsAttributes
+from nnef_hw.ir import layers
 from nnef_hw.parts import Part
 from nnef_hw.streaming.filters.arrays import Convolution, stored_bits
 from nnef_hw.streaming.filters.depthwise import DepthwiseLayer
@@ -75,54 +71,22 @@ class ConvLayer(Convolution[ConvFolding]):
 
 
 @lowers("conv", "linear")
-def _lower_conv(call: Call) -> ConvLayer | DepthwiseLayer:
-    node, source = call.node, call.source
-    channels = call.image(node.inputs[0])[2]
-    groups = node.attributes(WeightsAttributes).groups
-    qtype = call.format(node.inputs[1])
-    codes = call.graph.constant(node.inputs[1]).astype(np.int64)
-    codes = codes.reshape(*codes.shape[:2], -1).transpose(0, 2, 1) - qtype.zero_point
-    depthwise = groups == channels == len(codes) > 1
-    weights = codes if depthwise else _ungrouped(codes, channels, groups)
-    bias = fold_zero_point(call.graph.constant(node.inputs[2]), weights, source.zero_point)
-    acc_bits = signed_bits(*accumulator_range(weights, bias, source.lo, source.hi))
-    if isinstance(call.attrs["requant"], TfliteRequant) and acc_bits > TFLITE_SUM_BITS:
+def _lower_conv(call: Call[layers.Convolution]) -> ConvLayer | DepthwiseLayer:
+    layer = call.layer
+    acc_bits = signed_bits(*layer.sums)
+    if isinstance(layer.requant, TfliteRequant) and acc_bits > TFLITE_SUM_BITS:
         raise UnsupportedError(
-            f"{node.op} {node.name!r}: sums of {acc_bits} bits exceed the {TFLITE_SUM_BITS} of "
-            "TensorFlow Lite",
+            f"{layer.node.op} {layer.node.name!r}: sums of {acc_bits} bits exceed the "
+            f"{TFLITE_SUM_BITS} of TensorFlow Lite",
             remedy="use activations of at most 8 bits, or rounding = 'half_up'",
-            location=node.location,
+            location=layer.node.location,
         )
     fields = {
-        **call.common, "window": _conv_window(call, by_channel=depthwise), "bias": bias,
-        "requant": call.attrs["requant"], "w_bits": stored_bits(weights, qtype),
-        "acc_bits": acc_bits,
-        "is_quantized": call.graph.tensor(node.inputs[1]).quant is not None,
+        **call.common, "window": call.window(layer.window), "weights": layer.filters,
+        "bias": layer.folded_bias(), "requant": layer.requant, "acc_bits": acc_bits,
+        "w_bits": stored_bits(layer.filters, layer.weight_format),
+        "is_quantized": layer.is_quantized,
     }  # fmt: skip
-    if depthwise:
-        return DepthwiseLayer(**fields, weights=weights[:, :, 0])
-    return ConvLayer(**fields, weights=weights, groups=groups)
-
-
-def _ungrouped(codes: NDArray[np.int64], channels: int, groups: int) -> NDArray[np.int64]:
-    """Weights [out channels, taps, channels], with 0 for the channels of other groups."""
-    if groups == 1:
-        return codes
-    outputs, taps, inputs = codes.shape
-    weights = np.zeros((outputs, taps, channels), np.int64)
-    for n, rows in enumerate(np.split(codes, groups)):
-        of_group = slice(n * len(rows), (n + 1) * len(rows))
-        weights[of_group, :, n * inputs : (n + 1) * inputs] = rows
-    return weights
-
-
-def _conv_window(call: Call, *, by_channel: bool) -> Window:
-    if call.node.op == "linear":
-        return call.window()
-    channels = call.image(call.node.inputs[0])[2]
-    conv = call.node.attributes(ConvAttributes)
-    rows, columns = call.graph.tensor(call.node.inputs[1]).shape[2:]
-    return call.window(
-        kernel=(rows, columns), stride=conv.stride, dilation=conv.dilation, padding=conv.padding,
-        passes=channels if by_channel else 1, by_channel=by_channel,
-    )  # fmt: skip
+    if layer.by_channel:
+        return DepthwiseLayer(**fields)
+    return ConvLayer(**fields, groups=layer.groups)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any
 
 from nnef_hw.architecture.architecture import Port, port_labels
 from nnef_hw.errors import raise_all
 from nnef_hw.ir import Graph, HostStream, Node, StreamOrder, Trait, stream_image
+from nnef_hw.ir.layers import layer_of
 from nnef_hw.streaming.filters import conv
 from nnef_hw.streaming.foldings.plan import LayerGraph
 from nnef_hw.streaming.foldings.support import check_streamable
@@ -34,17 +34,20 @@ LAYERS = (argmax, conv, data_movement, eltwise, interpolate, pool, softmax, tabl
 lowers.require_all()
 
 
-@lru_cache(maxsize=4)
 def lower(graph: Graph) -> LayerGraph:
-    """Turn a fixed graph into layers, the same ones for several boards one after the other.
+    """Turn a fixed graph into layers, the same ones whenever it is asked.
 
     Raises
     ------
     UnsupportedError, ErrorGroup
         If :func:`check_streamable` finds anything.
     """
+    return graph.once(_lowered)
+
+
+def _lowered(graph: Graph) -> LayerGraph:
     raise_all(check_streamable(graph))
-    order = StreamOrder(graph)
+    order = graph.once(StreamOrder)
     streams = {
         name: stream.tensor
         for source, stream in order.inputs.items()
@@ -67,7 +70,8 @@ def lower(graph: Graph) -> LayerGraph:
                 streams[node.name] = streams[rows.source]
         elif not node.has(Trait.MOVES):
             streams[node.name] = node.name
-            layers.append(_layer(Call(graph, node, streams, order, keeping.rows)))
+            layer = layer_of(graph, node)
+            layers.append(_layer(graph, Call(layer, streams, order, keeping.rows)))
         elif node.name in order.moved:
             # Moves in a row are one: it stands for all, from what was computed last.
             origin, _ = order.origin(node.name)
@@ -76,8 +80,8 @@ def lower(graph: Graph) -> LayerGraph:
                 streams[node.name] = streams[origin]
             else:
                 streams[node.name] = node.name
-                move = replace(node, inputs=(origin,))
-                layers.append(_layer(Call(graph, move, streams, order)))
+                move = layer_of(graph, node).reading(graph.tensor(origin))
+                layers.append(_layer(graph, Call(move, streams, order)))
     outputs = _ports("o", graph, graph.outputs, order.outputs, streams)
     loops = {name: state for name, state in graph.states.items() if name not in keeping.states}
     layers = [*state_layers(graph, loops, streams), *layers]
@@ -86,9 +90,9 @@ def lower(graph: Graph) -> LayerGraph:
     return LayerGraph(tuple(layers), inputs, outputs, images)
 
 
-def _layer(call: Call) -> Layer[Any]:
-    layer = lowers[call.node.op](call)
-    return replace(layer, repeats=call.graph.steps(call.node.name))
+def _layer(graph: Graph, call: Call[Any]) -> Layer[Any]:
+    node = call.layer.node
+    return replace(lowers[node.op](call), repeats=graph.steps(node.name))
 
 
 def _delay(graph: Graph, node: Node, rows: KeptRows, streams: Mapping[str, str]) -> DelayLayer:

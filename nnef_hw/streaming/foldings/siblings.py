@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import lru_cache
 from itertools import pairwise
 
 from nnef_hw.ir import Graph, Node, Tensor, Trait
@@ -16,7 +15,6 @@ Part = tuple[int, int]
 """First channel, and that behind the last one."""
 
 
-@lru_cache(maxsize=2)
 def apart(graph: Graph) -> Graph:
     """Return a fixed graph in which layers of loops that are read in parts are a layer for each.
 
@@ -26,6 +24,10 @@ def apart(graph: Graph) -> Graph:
 
     The graph itself, if there is no such layer.
     """
+    return graph.once(_rewritten)
+
+
+def _rewritten(graph: Graph) -> Graph:
     editor = _Apart(graph)
     for node in reversed(graph.nodes):
         editor.take(node)

@@ -31,7 +31,7 @@ def check_streamable(graph: Graph) -> list[NnefHwError]:
         location = what.location if what else None
         errors.append(UnsupportedError(reason, remedy=remedy, location=location))
 
-    order = StreamOrder(graph)
+    order = graph.once(StreamOrder)
     taken = [state.result for state in graph.states.values()]
     for name in graph.inputs:
         stream = order.inputs[name].tensor

@@ -5,21 +5,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nnef_hw.hardware.devices import Device
+from nnef_hw.ir.layers import ArgExtremum
 from nnef_hw.parts import Part
 from nnef_hw.parts.functions.argmax import Argmax
 from nnef_hw.streaming.layers.layer import Call, Folding, PlainLayer, lowers
 
-__all__ = ["ArgmaxLayer", "ArgminLayer"]
+__all__ = ["ArgmaxLayer"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ArgmaxLayer(PlainLayer):
-    """Index of the largest channel."""
+    """Index of the largest or the smallest channel."""
 
     label = "argmax"
 
     pixels: int
     channels: int
+    greatest: bool
+
+    def kind(self, folding: Folding) -> str:
+        del folding
+        return "argmax" if self.greatest else "argmin"
 
     def cycles(self, folding: Folding, device: Device) -> int:
         del folding, device
@@ -27,25 +33,9 @@ class ArgmaxLayer(PlainLayer):
 
     def part(self, device: Device) -> Part:
         del device
-        return Argmax(channels=self.channels, **self.codes_format)
+        return Argmax(channels=self.channels, greatest=self.greatest, **self.codes_format)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class ArgminLayer(ArgmaxLayer):
-    """Index of the smallest channel."""
-
-    label = "argmin"
-
-    def part(self, device: Device) -> Part:
-        del device
-        return Argmax(channels=self.channels, greatest=False, **self.codes_format)
-
-
-@lowers("argmax_reduce")
-def _lower_argmax(call: Call) -> ArgmaxLayer:
-    return ArgmaxLayer(**call.common, **call.extents)
-
-
-@lowers("argmin_reduce")
-def _lower_argmin(call: Call) -> ArgminLayer:
-    return ArgminLayer(**call.common, **call.extents)
+@lowers("argmax_reduce", "argmin_reduce")
+def _lower_argmax(call: Call[ArgExtremum]) -> ArgmaxLayer:
+    return ArgmaxLayer(**call.common, **call.extents, greatest=call.layer.greatest)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-
-import numpy as np
+from typing import Any
 
 from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.window import Window
-from nnef_hw.ir import Reordering
-from nnef_hw.ir.operators import FactorAttributes, PadAttributes, SliceAttributes
+from nnef_hw.ir import Reordering, layers
 from nnef_hw.parts import Part
 from nnef_hw.parts.images.depthtospace import DepthToSpace
 from nnef_hw.parts.images.pad import Pad
@@ -181,20 +179,23 @@ def _two_rows(window: Window) -> int:
 
 
 @lowers("concat")
-def _lower_concat(call: Call) -> ConcatLayer:
-    images = [call.image(name) for name in call.node.inputs]
+def _lower_concat(call: Call[layers.Concat]) -> ConcatLayer:
+    images: list[tuple[int, ...]] = [layers.image_of(x) for x in call.layer.operands]
     # What an image gives in a turn: the channels of a pixel, a row, or all of it.
-    inner = {1: slice(2, 3), 3: slice(1, 3), 2: slice(0, 3)}[call.attrs["axis"]]
-    height, width, channels = call.image(call.node.outputs[0])
-    runs = tuple(int(np.prod(image[inner])) for image in images)
+    inner = {1: slice(2, 3), 3: slice(1, 3), 2: slice(0, 3)}[call.layer.axis]
+    runs = tuple(math.prod(image[inner]) for image in images)
+    return _joined(call, runs)
+
+
+def _joined(call: Call[Any], runs: tuple[int, ...]) -> ConcatLayer:
+    height, width, channels = call.layer.result_image
     return ConcatLayer(**call.common, pixels=height * width, channels=channels, runs=runs)
 
 
 @lowers("slice")
-def _lower_slice(call: Call) -> SliceLayer:
+def _lower_slice(call: Call[layers.Slice]) -> SliceLayer:
     """Lower a part along one axis, whose inner axes it takes as they are."""
-    image = call.image(call.node.inputs[0])
-    part = call.node.attributes(SliceAttributes)
+    part, image = call.layer, call.layer.image
     place = {1: 2, 2: 0, 3: 1}[part.axis]
     inner = math.prod(image[place + 1 :])
     begin, end = part.begin, part.end
@@ -203,59 +204,53 @@ def _lower_slice(call: Call) -> SliceLayer:
 
 
 @lowers("join_steps", "split_steps")
-def _lower_joined(call: Call) -> SliceLayer:
+def _lower_joined(call: Call[layers.JoinSteps | layers.SplitSteps]) -> SliceLayer:
     """Lower steps that follow each other: all of them are one frame now."""
-    volume = call.graph.tensor(call.node.name).volume
-    return SliceLayer(**call.common, runs=(0, volume, 0), turns=1)
+    return SliceLayer(**call.common, runs=(0, call.layer.result.volume, 0), turns=1)
 
 
 @lowers("last_step")
-def _lower_last(call: Call) -> SliceLayer:
-    volume = call.graph.tensor(call.node.name).volume
-    return SliceLayer(**call.common, runs=((call.attrs["steps"] - 1) * volume, volume, 0), turns=1)
+def _lower_last(call: Call[layers.LastStep]) -> SliceLayer:
+    volume = call.layer.result.volume
+    return SliceLayer(**call.common, runs=((call.layer.steps - 1) * volume, volume, 0), turns=1)
 
 
 @lowers("begin_steps")
-def _lower_begin(call: Call) -> ConcatLayer:
+def _lower_begin(call: Call[layers.BeginSteps]) -> ConcatLayer:
     """Lower the first value of a state, and those of later steps."""
-    height, width, channels = call.image(call.node.name)
-    volume = height * width * channels
-    runs = (volume, (call.attrs["steps"] - 1) * volume)
-    return ConcatLayer(**call.common, pixels=height * width, channels=channels, runs=runs)
+    volume = call.layer.result.volume
+    return _joined(call, (volume, (call.layer.steps - 1) * volume))
 
 
 @lowers("reverse_steps")
-def _lower_reversed(call: Call) -> TransposeLayer:
-    steps, volume = call.attrs["steps"], call.graph.tensor(call.node.name).volume
+def _lower_reversed(call: Call[layers.ReverseSteps]) -> TransposeLayer:
+    steps, volume = call.layer.steps, call.layer.result.volume
     reordering = Reordering((1, steps, volume // steps), (0, 1, 2))
     return TransposeLayer(**call.common, reordering=reordering, backwards=(1,))
 
 
 @lowers("pad")
-def _lower_pad(call: Call) -> PadLayer:
-    pad = call.node.attributes(PadAttributes)
-    window = Window(*call.image(call.node.inputs[0]), padding=pad.padding)
-    pad_code = int(call.source.quantize(pad.value))
-    return PadLayer(**call.common, window=window, pad_code=pad_code)
+def _lower_pad(call: Call[layers.Pad]) -> PadLayer:
+    window = Window(*call.layer.image, padding=call.layer.padding)
+    return PadLayer(**call.common, window=window, pad_code=call.layer.code)
 
 
 @lowers("reshape", "transpose")
-def _lower_transpose(call: Call) -> TransposeLayer:
+def _lower_transpose(call: Call[layers.Reshape | layers.Transpose]) -> TransposeLayer:
     """Lower a node that changes the order of the stream."""
-    reordering = call.order.reordering(call.node.name)
-    assert reordering is not None, call.node.name
+    name = call.layer.result.name
+    reordering = call.order.reordering(name)
+    assert reordering is not None, name
     return TransposeLayer(**call.common, reordering=reordering)
 
 
 @lowers("nearest_upsample")
-def _lower_upsample(call: Call) -> UpsampleLayer:
-    window = Window(*call.image(call.node.inputs[0]))
-    factors = call.node.attributes(FactorAttributes).factor
-    return UpsampleLayer(**call.common, window=window, factors=factors)
+def _lower_upsample(call: Call[layers.Upsample]) -> UpsampleLayer:
+    window = Window(*call.layer.image)
+    return UpsampleLayer(**call.common, window=window, factors=call.layer.factor)
 
 
 @lowers("depth_to_space")
-def _lower_depth_to_space(call: Call) -> DepthToSpaceLayer:
-    window = Window(*call.image(call.node.inputs[0]))
-    factors = call.node.attributes(FactorAttributes).factor
-    return DepthToSpaceLayer(**call.common, window=window, factors=factors)
+def _lower_depth_to_space(call: Call[layers.DepthToSpace]) -> DepthToSpaceLayer:
+    window = Window(*call.layer.image)
+    return DepthToSpaceLayer(**call.common, window=window, factors=call.layer.factor)

@@ -15,6 +15,7 @@ from nnef_hw.arithmetic.tables import lowest_code
 from nnef_hw.arithmetic.tflite.division import TfliteQuotient
 from nnef_hw.arithmetic.tflite.numerics import TfliteAddRequant, TfliteRequant
 from nnef_hw.hardware.devices import Device
+from nnef_hw.ir import layers
 from nnef_hw.parts import Part
 from nnef_hw.parts.functions.eltwise import EltwiseExtremum, EltwiseProduct, EltwiseSum
 from nnef_hw.parts.functions.quotient import Quotient
@@ -264,18 +265,18 @@ class QuotientLayer(EltwiseLayer[QuotientFolding]):
         return {"quotient": {"requant": self.requant, "in_zero_points": self.zero_points}}
 
 
-def _operands(call: Call) -> tuple[bool, dict[str, Any]]:
+def _operands(call: Call[Any]) -> tuple[bool, dict[str, Any]]:
     """Return whether the operands change places, and fields; a constant comes second."""
-    first, second = call.node.inputs
-    swapped = first not in call.streams
+    first, second = call.layer.operands
+    swapped = first.data is not None
     if swapped:
         first, second = second, first
     codes: tuple[int, ...] = ()
-    if second not in call.streams:
-        codes = _in_stream_order(call.graph.constant(second), call.extents["channels"])
+    if second.data is not None:
+        codes = _in_stream_order(second.data, call.extents["channels"])
     return swapped, {
-        **call.names, **call.extents, "source": call.format(first),
-        "second": call.format(second), "target": call.target, "codes": codes,
+        **call.names, **call.extents, "source": layers.format_of(first),
+        "second": layers.format_of(second), "target": call.layer.target, "codes": codes,
     }  # fmt: skip
 
 
@@ -286,9 +287,9 @@ def _in_stream_order(constant: NDArray[Any], channels: int) -> tuple[int, ...]:
 
 
 @lowers("add", "sub")
-def _lower_sum(call: Call) -> SumLayer | TableSumLayer:
+def _lower_sum(call: Call[layers.Sum]) -> SumLayer | TableSumLayer:
     swapped, fields = _operands(call)
-    requant = call.attrs["requant"]
+    requant = call.layer.requant
     if not isinstance(requant, TfliteAddRequant):
         if swapped:
             requant = replace(requant, mult=requant.mult[::-1])
@@ -305,16 +306,17 @@ def _lower_sum(call: Call) -> SumLayer | TableSumLayer:
 
 
 @lowers("mul")
-def _lower_product(call: Call) -> ProductLayer:
-    _, fields = _operands(call)
-    bits = _product_bits(fields["source"], fields["second"])
-    return ProductLayer(**fields, requant=call.attrs["requant"], acc_bits=bits)
+def _lower_product(call: Call[layers.Product]) -> ProductLayer:
+    layer = call.layer
+    return ProductLayer(
+        **_operands(call)[1], requant=layer.requant, acc_bits=signed_bits(*layer.limits)
+    )
 
 
 @lowers("quotient")
-def _lower_quotient(call: Call) -> QuotientLayer | TableLayer:
+def _lower_quotient(call: Call[layers.Quotient]) -> QuotientLayer | TableLayer:
     swapped, fields = _operands(call)
-    requant: TfliteQuotient = call.attrs["requant"]
+    requant = call.layer.requant
     if len(fields["codes"]) != 1:
         return QuotientLayer(**fields, requant=requant, inverts=swapped)
     source, second = fields["source"], fields["second"]
@@ -324,20 +326,10 @@ def _lower_quotient(call: Call) -> QuotientLayer | TableLayer:
     ]
     entries = requant.apply(*(reversed(operands) if swapped else operands))
     return TableLayer(
-        **call.names, **call.extents, source=source, target=call.target, entries=entries
+        **call.names, **call.extents, source=source, target=call.layer.target, entries=entries
     )
 
 
 @lowers("max", "min")
-def _lower_extremum(call: Call) -> ExtremumLayer:
-    return ExtremumLayer(**_operands(call)[1], greatest=call.node.op == "max")
-
-
-def _product_bits(first: QType, second: QType) -> int:
-    """Width of every product of differences of codes of two formats."""
-    corners = [
-        (a - first.zero_point) * (b - second.zero_point)
-        for a in (first.lo, first.hi)
-        for b in (second.lo, second.hi)
-    ]
-    return signed_bits(min(corners), max(corners))
+def _lower_extremum(call: Call[layers.Extremum]) -> ExtremumLayer:
+    return ExtremumLayer(**_operands(call)[1], greatest=call.layer.greatest)

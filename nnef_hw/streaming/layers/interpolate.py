@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from nnef_hw.arithmetic.interpolation import Places
 from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.window import Window
-from nnef_hw.ir.operators import InterpolateAttributes
+from nnef_hw.ir.layers import Interpolate
 from nnef_hw.parts import Part
-from nnef_hw.parts.images.interpolate import TAPS, Interpolate
+from nnef_hw.parts.images.interpolate import TAPS
+from nnef_hw.parts.images.interpolate import Interpolate as InterpolatePart
 from nnef_hw.streaming.layers.layer import Call, Folding, PlainLayer, lowers
 
 __all__ = ["InterpolateLayer"]
@@ -35,15 +36,15 @@ class InterpolateLayer(PlainLayer):
         return max(TAPS * results, self.window.beats)
 
     def part(self, device: Device) -> Part:
-        return Interpolate(
+        return InterpolatePart(
             rows=self.rows, columns=self.columns, channels=self.window.channel_blocks,
             ram=device.ram, **self.codes_format,
         )  # fmt: skip
 
 
 @lowers("interpolate")
-def _lower_interpolate(call: Call) -> InterpolateLayer:
-    shape = call.graph.tensor(call.node.inputs[0]).shape
-    rows, columns = call.node.attributes(InterpolateAttributes).places(shape)
-    window = Window(*call.image(call.node.inputs[0]))
-    return InterpolateLayer(**call.common, window=window, rows=rows, columns=columns)
+def _lower_interpolate(call: Call[Interpolate]) -> InterpolateLayer:
+    layer = call.layer
+    return InterpolateLayer(
+        **call.common, window=Window(*layer.image), rows=layer.rows, columns=layer.columns
+    )

@@ -14,12 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nnef_hw.arithmetic.numerics import QType
-from nnef_hw.arithmetic.tflite.numerics import TfliteAverage
 from nnef_hw.ir import Graph, Node, State, Trait
-from nnef_hw.ir.operators import ConvAttributes, PoolAttributes, SliceAttributes
+from nnef_hw.ir.layers import Convolution, Pool, layer_of
+from nnef_hw.ir.operators import SliceAttributes
 
-__all__ = ["KeptRows", "Keeping", "find_kept_rows", "pad_code_of"]
+__all__ = ["KeptRows", "Keeping", "find_kept_rows"]
 
 _ROWS = 2
 """Axis of rows in [1, C, H, W]: the outermost of a stream."""
@@ -79,16 +78,6 @@ def find_kept_rows(graph: Graph) -> Keeping:
             states.add(name)
             nodes.update(handed_on, found)
     return Keeping(rows, frozenset(states), frozenset(nodes))
-
-
-def pad_code_of(node: Node, source: QType) -> int:
-    """Return the code around the image of windows."""
-    if node.attrs["border"] == "ignore":
-        if node.op == "max_pool":
-            return source.lo
-        if isinstance(node.attrs.get("requant"), TfliteAverage):
-            return 0
-    return source.zero_point
 
 
 def _views(graph: Graph, name: str) -> Iterator[str]:
@@ -188,11 +177,10 @@ def _are_windows(graph: Graph, rows: str, readers: Sequence[Node], code: int) ->
 
 def _suits(graph: Graph, window: Node, operand: str, code: int) -> bool:
     """Whether a line buffer can have such rows above the first image."""
+    layer = layer_of(graph, window)
     if window.inputs[0] != operand or operand in window.inputs[1:]:
         return False
-    kind = PoolAttributes if window.has(Trait.POOL) else ConvAttributes
-    rows, columns = window.attributes(kind).padding
-    qtype = graph.tensor(operand).qtype
-    assert qtype is not None
-    is_free = window.has(Trait.POOL) and not any(columns)
-    return not any(rows) and (is_free or code == pad_code_of(window, qtype))
+    assert isinstance(layer, Convolution | Pool)
+    rows, columns = layer.window.padding
+    is_free = isinstance(layer, Pool) and not any(columns)
+    return not any(rows) and (is_free or code == layer.pad_code)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, ClassVar, Generic, TypeVar
 
 from nnef_hw.arithmetic.numerics import QType
 from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.window import Window
-from nnef_hw.ir import Graph, Node, StreamOrder, image_shape
+from nnef_hw.ir import Node, StreamOrder, layers
 from nnef_hw.ir.operators import PerOperator
 from nnef_hw.parts import Part
 from nnef_hw.parts.streams.constant import Constant
@@ -229,79 +229,54 @@ class PlainLayer(Layer[Folding]):
         return {"bits": self.source.bits, "signed": self.source.signed}
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A node of a fixed graph and what is known around it."""
+L = TypeVar("L", bound=layers.Layer, covariant=True)
 
-    graph: Graph
-    node: Node
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[L]):
+    """An integer layer of a fixed graph and what is known around it."""
+
+    layer: L
     streams: Mapping[str, str]
     order: StreamOrder
     kept: Mapping[str, KeptRows] = field(default_factory=dict)
 
     @property
-    def attrs(self) -> Mapping[str, Any]:
-        """Attributes of the node."""
-        return self.node.attrs
+    def rows(self) -> KeptRows | None:
+        """Rows of steps before that stay in front of the first operand."""
+        return self.kept.get(self.layer.operands[0].name)
 
-    @property
-    def source(self) -> QType:
-        """Format of the first operand."""
-        return self.format(self.node.inputs[0])
-
-    @property
-    def target(self) -> QType:
-        """Format of the result."""
-        return self.format(self.node.outputs[0])
-
-    def format(self, name: str) -> QType:
-        """Return the format of a tensor."""
-        qtype = self.graph.tensor(name).qtype
-        assert qtype is not None
-        return qtype
-
-    def image(self, name: str) -> tuple[int, int, int]:
-        """Return (height, width, channels) of a tensor."""
-        shape = image_shape(self.graph.tensor(name).shape)
-        assert shape is not None
-        return shape
-
-    def window(self, **geometry: Any) -> Window:
+    def window(self, window: Window) -> Window:
         """Return windows over the first operand, of which rows may be kept of frames before."""
-        name = self.node.inputs[0]
-        height, width, channels = self.image(name)
-        if name in self.kept:
-            rows = self.kept[name]
-            height = rows.new
-            geometry = {**geometry, "history": rows.past, "lag": rows.lag}
-        return Window(height, width, channels, **geometry)
+        rows = self.rows
+        if rows is None:
+            return window
+        return replace(window, height=rows.new, history=rows.past, lag=rows.lag)
 
     @property
     def extents(self) -> dict[str, Any]:
         """Pixels and channels of the first operand that is computed."""
-        height, width, channels = self.image(
-            next(name for name in self.node.inputs if name in self.streams)
-        )
+        computed = next(x for x in self.layer.operands if x.data is None)
+        height, width, channels = layers.image_of(computed)
         return {"pixels": height * width, "channels": channels}
 
     @property
     def names(self) -> dict[str, Any]:
         """Fields that all layers have."""
+        node = self.layer.node
         return {
-            "name": self.node.name,
-            "node": self.node,
-            "sources": tuple(
-                self.streams[name] for name in self.node.inputs if name in self.streams
-            ),
+            "name": node.name,
+            "node": node,
+            "sources": tuple(self.streams[x.name] for x in self.layer.operands if x.data is None),
         }
 
     @property
     def common(self) -> dict[str, Any]:
         """The same, with the formats of the first operand and of the result."""
-        return {**self.names, "source": self.source, "target": self.target}
+        return {**self.names, "source": self.layer.source, "target": self.layer.target}
 
 
-lowers = PerOperator[Callable[[Call], Layer[Any]]]("layer")
+lowers = PerOperator[Callable[[Call[Any]], Layer[Any]]]("layer")
 """How nodes of an operator become layers."""
 
 

@@ -12,17 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.arithmetic.numerics import Requant, signed_bits
-from nnef_hw.arithmetic.tflite.numerics import TfliteAverage, TfliteRequant
+from nnef_hw.arithmetic.tflite.numerics import TfliteRequant
 from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.window import Window
-from nnef_hw.ir.operators import PoolAttributes
+from nnef_hw.ir import layers
 from nnef_hw.parts import Part
 from nnef_hw.parts.images.pool import MaxPool, SumPool
 from nnef_hw.parts.images.runningpool import RunningMax, RunningPool, RunningSum
 from nnef_hw.parts.streams.lanes import side_by_side
 from nnef_hw.parts.streams.stream import SumQueue
 from nnef_hw.parts.windows.linebuffer import LineBuffer
-from nnef_hw.streaming.layers.kept_rows import pad_code_of
 from nnef_hw.streaming.layers.layer import Call, Contents, Layer, lowers
 from nnef_hw.streaming.layers.requantize import (
     RequantizerFolding,
@@ -220,33 +219,28 @@ def _with_depth(buffer: LineBuffer, depth: int) -> LineBuffer:
     return replace(buffer, depth=depth)
 
 
-@lowers("avg_pool", "box", "max_pool")
-def _lower_pool(call: Call) -> PoolLayer | RunningPoolLayer:
-    channels = call.image(call.node.inputs[0])[2]
-    pool, source = call.node.attributes(PoolAttributes), call.source
-    window = call.window(
-        kernel=pool.size, stride=pool.stride, dilation=pool.dilation, padding=pool.padding,
-        passes=channels, by_channel=True,
-    )  # fmt: skip
+def _lower_pool(call: Call[layers.Pool], **fields: Any) -> PoolLayer | RunningPoolLayer:
+    layer = call.layer
+    window = call.window(layer.window)
+    channels = window.channel_blocks
     # Rows kept of frames before are of a code of their own where there is no other padding.
-    rows = call.kept.get(call.node.inputs[0])
-    pad_code = rows.code if rows else pad_code_of(call.node, source)
+    pad_code = call.rows.code if call.rows else layer.pad_code
     runs = window.tiles and (channels >= RUNNING_CHANNELS or window.kernel[1] == 1)
-    layer = RunningPoolLayer if runs else PoolLayer
-    if call.node.op == "max_pool":
-        return layer(**call.common, window=window, pad_code=pad_code, requant=None)
-    lowest, highest = source.lo * window.taps, source.hi * window.taps
-    requant = call.attrs["requant"]
-    bias = -source.zero_point * window.taps
-    counts: list[int] = []
-    positions = None
-    if pool.border == "ignore":
-        counts = np.unique(window.inside).tolist()
-        positions = np.searchsorted(counts, window.inside)
-    if isinstance(requant, TfliteAverage):
-        requant, bias = requant.as_requant(counts), 0
+    kind = RunningPoolLayer if runs else PoolLayer
+    return kind(**call.common, window=window, pad_code=pad_code, **fields)
+
+
+@lowers("max_pool")
+def _lower_maximum(call: Call[layers.MaxPool]) -> PoolLayer | RunningPoolLayer:
+    return _lower_pool(call, requant=None)
+
+
+@lowers("avg_pool", "box")
+def _lower_sum(call: Call[layers.SumPool]) -> PoolLayer | RunningPoolLayer:
+    layer, source, taps = call.layer, call.layer.source, call.layer.pool.taps
+    lowest, highest, bias = source.lo * taps, source.hi * taps, -layer.zero * taps
     limits = (min(lowest, lowest + bias), max(highest, highest + bias))
-    return layer(
-        **call.common, window=window, pad_code=pad_code, requant=requant, bias=bias,
-        acc_bits=signed_bits(*limits), positions=positions,
+    return _lower_pool(
+        call, requant=layer.factors, bias=bias, acc_bits=signed_bits(*limits),
+        positions=layer.positions if layer.leaves_padding_out else None,
     )  # fmt: skip

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.arithmetic.tflite.numerics import TFLITE_SOFTMAX_QTYPE
 from nnef_hw.hardware.devices import Device
+from nnef_hw.ir import layers
 from nnef_hw.parts import Part
 from nnef_hw.parts.functions.pipelined_softmax import PipelinedSoftmax
 from nnef_hw.parts.functions.softmax import Softmax
@@ -39,19 +39,16 @@ class SoftmaxLayer(Layer[SoftmaxFolding]):
     pixels: int
     channels: int
     table: NDArray[np.int64]
-
-    @property
-    def _is_tflite(self) -> bool:
-        return self.target == TFLITE_SOFTMAX_QTYPE
+    is_tflite: bool
 
     def kind(self, folding: SoftmaxFolding) -> str:
-        if self._is_tflite:
+        if self.is_tflite:
             return "tflite_softmax"
         return "pipelined_softmax" if folding.stages else "softmax"
 
     def foldings(self, device: Device) -> Sequence[SoftmaxFolding]:
         del device
-        stages = (0,) if self._is_tflite else (0, *DIVISION_STAGES)
+        stages = (0,) if self.is_tflite else (0, *DIVISION_STAGES)
         return [SoftmaxFolding(stages=count) for count in stages]
 
     def _part(
@@ -63,7 +60,7 @@ class SoftmaxLayer(Layer[SoftmaxFolding]):
         }  # fmt: skip
         if folding.stages:
             return PipelinedSoftmax(stages=folding.stages, **parameters)
-        return TfliteSoftmax(**parameters) if self._is_tflite else Softmax(**parameters)
+        return TfliteSoftmax(**parameters) if self.is_tflite else Softmax(**parameters)
 
     def parts(self, folding: SoftmaxFolding, device: Device) -> tuple[Part, ...]:
         return (self._part(folding, device),)
@@ -80,5 +77,6 @@ class SoftmaxLayer(Layer[SoftmaxFolding]):
 
 
 @lowers("softmax")
-def _lower_softmax(call: Call) -> SoftmaxLayer:
-    return SoftmaxLayer(**call.common, **call.extents, table=call.attrs["table"])
+def _lower_softmax(call: Call[layers.Softmax]) -> SoftmaxLayer:
+    layer = call.layer
+    return SoftmaxLayer(**call.common, **call.extents, table=layer.table, is_tflite=layer.is_tflite)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from nnef_hw.arithmetic.numerics import signed_bits
 from nnef_hw.arithmetic.tables import TABLE_BITS
 from nnef_hw.hardware.devices import Device
-from nnef_hw.ir import Trait
+from nnef_hw.ir import Trait, layers
 from nnef_hw.parts import Part
 from nnef_hw.parts.functions.corrected_table import corrected_table
 from nnef_hw.parts.functions.interpolated_table import InterpolatedTable
@@ -76,5 +76,5 @@ class TableLayer(PlainLayer):
 
 
 @lowers(Trait.TABLE)
-def _lower_table(call: Call) -> TableLayer:
-    return TableLayer(**call.common, **call.extents, entries=call.attrs["table"])
+def _lower_table(call: Call[layers.Table]) -> TableLayer:
+    return TableLayer(**call.common, **call.extents, entries=call.layer.entries)

@@ -53,7 +53,7 @@ def movements(rng):
 
 def assert_savings_are_those_of_the_whole_graph(graph):
     order = StreamOrder(graph)
-    costs = stream_costs(graph, order)
+    costs = stream_costs(graph)
     neighbourhoods = Neighbourhoods(graph, order)
     candidates = list(module._candidates(graph, order))
     assert candidates
@@ -95,8 +95,8 @@ def test_a_change_meets_those_of_its_readers():
 def test_changes_made_together_save_what_each_of_them_saves(seed, rng):
     graph = movements(rng)
     order = StreamOrder(graph)
-    costs = sum(stream_costs(graph, order).values())
-    changes = module._chosen(graph, order, stream_costs(graph, order))
+    costs = sum(stream_costs(graph).values())
+    changes = module._chosen(graph, order, stream_costs(graph))
     after = sum(stream_costs(ChooseOrder()(graph)).values())
     assert costs - after == sum(change.saving for change in changes)
 

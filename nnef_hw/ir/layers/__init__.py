@@ -1,0 +1,60 @@
+"""Integer layers: what every node of a fixed graph computes of codes, defined once.
+
+The fixed reference runs :meth:`Layer.compute`; architectures read the same fields for hardware.
+No layer here knows hardware, but the geometry of its windows.
+"""
+
+from nnef_hw.ir.layers.convolution import Convolution
+from nnef_hw.ir.layers.functions import ArgExtremum, Softmax, Table
+from nnef_hw.ir.layers.layer import Codes, Layer, format_of, image_of, layers
+from nnef_hw.ir.layers.lowering import layer_of, layers_of
+from nnef_hw.ir.layers.moves import (
+    Concat,
+    DepthToSpace,
+    Interpolate,
+    Move,
+    Pad,
+    Reshape,
+    Slice,
+    Transpose,
+    Upsample,
+)
+from nnef_hw.ir.layers.pairs import Extremum, Pair, Product, Quotient, Sum
+from nnef_hw.ir.layers.pool import MaxPool, Pool, SumPool
+from nnef_hw.ir.layers.steps import BeginSteps, JoinSteps, LastStep, ReverseSteps, SplitSteps
+
+__all__ = [
+    "ArgExtremum",
+    "BeginSteps",
+    "Codes",
+    "Concat",
+    "Convolution",
+    "DepthToSpace",
+    "Extremum",
+    "Interpolate",
+    "JoinSteps",
+    "LastStep",
+    "Layer",
+    "MaxPool",
+    "Move",
+    "Pad",
+    "Pair",
+    "Pool",
+    "Product",
+    "Quotient",
+    "Reshape",
+    "ReverseSteps",
+    "Slice",
+    "Softmax",
+    "SplitSteps",
+    "Sum",
+    "SumPool",
+    "Table",
+    "Transpose",
+    "Upsample",
+    "format_of",
+    "image_of",
+    "layer_of",
+    "layers",
+    "layers_of",
+]
