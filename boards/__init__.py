@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
-from nnef_hw.boards.board import Board
+from nnef_hw.boards.board import Board, Pins
 from nnef_hw.boards.colorlight_5a_75b import COLORLIGHT_5A_75B
 from nnef_hw.boards.fomu_pvt import FOMU_PVT
 from nnef_hw.boards.ice40_hx8k_b_evn import ICE40_HX8K_B_EVN
@@ -25,7 +25,7 @@ from nnef_hw.boards.upduino_v3 import UPDUINO_V3
 from nnef_hw.boards.versa_ecp5 import VERSA_ECP5
 from nnef_hw.errors import NnefHwError, UsageError
 
-__all__ = ["ALL", "BOARDS", "Board", "find_board", "find_boards"]
+__all__ = ["ALL", "BOARDS", "Board", "Pins", "find_board", "find_boards"]
 
 ALL = "all"
 

@@ -7,15 +7,14 @@ from functools import cache
 
 from nnef_hw.boards.hardware.memories import Memory, Psram, Sdram, SpiFlash
 from nnef_hw.boards.hardware.pll import Pll
+from nnef_hw.boards.interfaces import CLOCK, Pins, PinUser
 from nnef_hw.errors import TargetError
 from nnef_hw.hardware.devices import Target
 from nnef_hw.hardware.families import Family
 
-__all__ = ["Board", "Memory", "Psram", "Sdram", "SpiFlash"]
+__all__ = ["Board", "Memory", "Pins", "Psram", "Sdram", "SpiFlash"]
 
 FREQUENCY_TOLERANCE = 1e-3
-PORTS = frozenset({"clk", "rx", "tx"})
-SPI_PORTS = frozenset({"cs_n", "copi", "cipo", "sck"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,11 +28,11 @@ class Board(Target):
     input_mhz
         Oscillator.
     pins
-        The place of each of the ports ``clk``, ``rx``, ``tx`` and, if there is one, ``led``: a
-        resource of the platform (``clk12``), a subsignal of one (``uart.rx``), or a pin of the
-        package (``@A9``).
-    spi
-        Pins of ``cs_n``, ``copi``, ``cipo`` and ``sck`` for the link SPI, if there are any.
+        Places by name: a place (a resource of the platform, ``clk12``; a subsignal of one,
+        ``uart.rx``; a pin of the package, ``@A9``), a tuple of several, or :class:`.Pins` with all
+        that is known of them. A design uses ``clk`` and, if there is one, ``led``; what else it
+        uses, links, sources and sinks say: ``rx``, ``tx``; ``cs_n``, ``copi``, ``cipo``, ``sck``;
+        ``leds``. Those that nobody asks for do no harm.
     platform
         ``module:class`` of amaranth-boards (or another module) that has the resources; may be
         empty if all pins are of the package.
@@ -51,14 +50,13 @@ class Board(Target):
     Raises
     ------
     TargetError
-        If ``input_mhz`` is not a frequency, or ports lack pins or do not exist.
+        If ``input_mhz`` is not a frequency, or there is no ``clk``, or a name has no places.
     """
 
     part: str
     package: str
     input_mhz: float
-    pins: Mapping[str, str]
-    spi: Mapping[str, str] = field(default_factory=dict)
+    pins: Mapping[str, str | tuple[str, ...] | Pins]
     speed: str = ""
     platform: str = ""
     attributes: Mapping[str, str] = field(default_factory=dict)
@@ -71,14 +69,18 @@ class Board(Target):
         if not isinstance(self.input_mhz, (int, float)) or not self.input_mhz > 0:
             raise TargetError(f"board {self.name!r}: input_mhz must be a positive number, not "
                               f"{self.input_mhz!r}")
-        for member, needed, optional in (("pins", PORTS, {"led"}), ("spi", SPI_PORTS, set())):
-            present = set(getattr(self, member))
-            missing, unknown = sorted(needed - present), sorted(present - needed - optional)
-            if missing and (present or member == "pins"):
-                raise TargetError(f"board {self.name!r}: {member} lack {', '.join(missing)}")
-            if unknown:
-                raise TargetError(f"board {self.name!r}: {member} name {', '.join(unknown)}, "
-                                  f"of {', '.join(sorted(needed | optional))}")
+        if CLOCK not in self.pins:
+            raise TargetError(f"board {self.name!r}: pins lack {CLOCK}, the oscillator's")
+        for name, places in self.pins.items():
+            try:
+                Pins.of(places)
+            except TargetError as error:
+                raise TargetError(f"board {self.name!r}: {name}: {error.reason}",
+                                  remedy=error.remedy) from None
+
+    def has_pins(self, user: PinUser) -> bool:
+        """Whether the board has all the pins that somebody needs."""
+        return user.pins.keys() <= self.pins.keys()
 
     @property
     def spi_flash(self) -> SpiFlash | None:

@@ -18,7 +18,10 @@ FOMU_PVT = Board(
     clock_mhz=24.0,
     input_mhz=48.0,
     platform="amaranth_boards.fomu_pvt:FomuPVTPlatform",
-    pins={"clk": "clk48", "rx": "@E4", "tx": "@D5", "led": "led"},
+    pins={
+        "clk": "clk48", "rx": "@E4", "tx": "@D5", "led": "led",
+        "leds": ("rgb_led.r", "rgb_led.g", "rgb_led.b"),
+    },
     attributes={"PULLUP": 1},
     flash=("-b", "fomu"),
 )

@@ -14,6 +14,9 @@ ICE40_HX8K_B_EVN = Board(
     clock_mhz=48.0,
     input_mhz=12.0,
     platform="amaranth_boards.ice40_hx8k_b_evn:ICE40HX8KBEVNPlatform",
-    pins={"clk": "clk12", "rx": "uart.rx", "tx": "uart.tx", "led": "led"},
+    pins={
+        "clk": "clk12", "rx": "uart.rx", "tx": "uart.tx", "led": "led",
+        "leds": tuple(f"led:{n}" for n in range(8)),
+    },
     flash=("-b", "ice40_generic", "-f"),
 )

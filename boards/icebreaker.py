@@ -17,9 +17,12 @@ ICEBREAKER = Board(
     input_mhz=12.0,
     clock_pad=True,
     platform="amaranth_boards.icebreaker:ICEBreakerPlatform",
-    pins={"clk": "clk12", "rx": "uart.rx", "tx": "uart.tx", "led": "led_g"},
-    # PMOD 1A
-    spi={"cs_n": "@4", "copi": "@2", "cipo": "@47", "sck": "@45"},
+    pins={
+        "clk": "clk12", "rx": "uart.rx", "tx": "uart.tx", "led": "led_g",
+        # PMOD 1A
+        "cs_n": "@4", "copi": "@2", "cipo": "@47", "sck": "@45",
+        "leds": ("led_r", "led_g"),
+    },
     # W25Q128JVIM
     memories=(SpiFlash(chips=(W25Q128JV_DTR,), lines=4, resource="spi_flash_4x"),),
     flash=("-b", "ice40_generic", "-f"),

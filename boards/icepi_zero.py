@@ -15,6 +15,9 @@ ICEPI_ZERO = Board(
     clock_mhz=60.0,
     input_mhz=50.0,
     platform="amaranth_boards.icepi_zero:IcepiZero1_3Platform",
-    pins={"clk": "clk50", "rx": "uart.rx", "tx": "uart.tx", "led": "led"},
+    pins={
+        "clk": "clk50", "rx": "uart.rx", "tx": "uart.tx", "led": "led",
+        "leds": tuple(f"led:{n}" for n in range(5)),
+    },
     flash=("-b", "icepi-zero", "-f"),
 )

@@ -16,7 +16,10 @@ ICESUGAR = Board(
     input_mhz=12.0,
     clock_pad=True,
     platform="amaranth_boards.icesugar:ICESugarPlatform",
-    pins={"clk": "clk12", "rx": "uart.rx", "tx": "uart.tx", "led": "led_g"},
+    pins={
+        "clk": "clk12", "rx": "uart.rx", "tx": "uart.tx", "led": "led_g",
+        "leds": ("led_r", "led_g", "led_b"),
+    },
     memories=(SpiFlash(chips=(W25Q64JV,), lines=4, resource="spi_flash_4x"),),
     flash_by_hand="copy {file} onto the drive iCELink",
 )

@@ -22,7 +22,10 @@ def _orangecrab(size, device, name, aliases=()):
         clock_mhz=60.0,
         input_mhz=48.0,
         platform=f"amaranth_boards.orangecrab_r0_2:OrangeCrabR0_2_{size}FPlatform",
-        pins={"clk": "clk", "rx": "@N17", "tx": "@M18", "led": "rgb_led.g"},
+        pins={
+            "clk": "clk", "rx": "@N17", "tx": "@M18", "led": "rgb_led.g",
+            "leds": ("rgb_led.r", "rgb_led.g", "rgb_led.b"),
+        },
         attributes={"IO_TYPE": "LVCMOS33", "PULLMODE": "UP"},
         flash=("-b", "orangeCrab"),
     )

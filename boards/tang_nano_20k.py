@@ -22,9 +22,12 @@ TANG_NANO_20K = Board(
     input_mhz=27.0,
     link_lut=1000,
     platform="nnef_hw.boards.tang_nano_20k_platform:TangNano20kPlatform",
-    pins={"clk": "clk27", "rx": "uart.rx", "tx": "uart.tx", "led": "led"},
-    # header pins 25 to 28
-    spi={"cs_n": "@25", "copi": "@26", "cipo": "@27", "sck": "@28"},
+    pins={
+        "clk": "clk27", "rx": "uart.rx", "tx": "uart.tx", "led": "led",
+        # header pins 25 to 28
+        "cs_n": "@25", "copi": "@26", "cipo": "@27", "sck": "@28",
+        "leds": tuple(f"led:{n}" for n in range(6)),
+    },
     attributes={"IO_TYPE": "LVCMOS33"},
     memories=(
         # four banks of 2048 rows and 256 columns, in the FPGA's package

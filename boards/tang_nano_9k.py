@@ -17,9 +17,12 @@ TANG_NANO_9K = Board(
     input_mhz=27.0,
     link_lut=1000,
     platform="amaranth_boards.tang_nano_9k:TangNano9kPlatform",
-    pins={"clk": "clk27", "rx": "uart.rx", "tx": "uart.tx", "led": "led"},
-    # header pins 25 to 28
-    spi={"cs_n": "@25", "copi": "@26", "cipo": "@27", "sck": "@28"},
+    pins={
+        "clk": "clk27", "rx": "uart.rx", "tx": "uart.tx", "led": "led",
+        # header pins 25 to 28
+        "cs_n": "@25", "copi": "@26", "cipo": "@27", "sck": "@28",
+        "leds": tuple(f"led:{n}" for n in range(6)),
+    },
     attributes={"IO_TYPE": "LVCMOS33"},
     memories=(
         # two HyperBus dies of 8 bits in the FPGA's package

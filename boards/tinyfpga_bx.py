@@ -17,7 +17,10 @@ TINYFPGA_BX = Board(
     clock_mhz=32.0,
     input_mhz=16.0,
     platform="amaranth_boards.tinyfpga_bx:TinyFPGABXPlatform",
-    pins={"clk": "clk16", "rx": "@A2", "tx": "@A1", "led": "led"},
+    pins={
+        "clk": "clk16", "rx": "@A2", "tx": "@A1", "led": "led",
+        "leds": ("led",),
+    },
     attributes={"PULLUP": 1},
     flash_by_hand="press the board's button and run 'tinyprog -p {file}' (pip install tinyprog)",
 )

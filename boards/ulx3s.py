@@ -19,9 +19,12 @@ def _ulx3s(size, device, aliases=()):
         clock_mhz=60.0,
         input_mhz=25.0,
         platform=f"amaranth_boards.ulx3s:ULX3S_{size}F_Platform",
-        pins={"clk": "clk25", "rx": "uart.rx", "tx": "uart.tx", "led": "led"},
-        # GP0, GN0, GP1, GN1
-        spi={"cs_n": "@B11", "copi": "@C11", "cipo": "@A10", "sck": "@A11"},
+        pins={
+            "clk": "clk25", "rx": "uart.rx", "tx": "uart.tx", "led": "led",
+            # GP0, GN0, GP1, GN1
+            "cs_n": "@B11", "copi": "@C11", "cipo": "@A10", "sck": "@A11",
+            "leds": tuple(f"led:{n}" for n in range(8)),
+        },
         attributes={"IO_TYPE": "LVCMOS33"},
         memories=(Sdram(chip=SDRAM_256_MBIT, resource="sdram"),),
         flash=("-b", "ulx3s", "-f"),

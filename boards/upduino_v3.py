@@ -18,7 +18,10 @@ UPDUINO_V3 = Board(
     clock_mhz=24.0,
     input_mhz=12.0,
     platform="amaranth_boards.upduino_v3:UpduinoV3Platform",
-    pins={"clk": "clk12", "rx": "@38", "tx": "@28", "led": "rgb_led.g"},
+    pins={
+        "clk": "clk12", "rx": "@38", "tx": "@28", "led": "rgb_led.g",
+        "leds": ("rgb_led.r", "rgb_led.g", "rgb_led.b"),
+    },
     attributes={"PULLUP": 1},
     # The fourth data line is pin 20, which is the oscillator's while the jumper OSC is closed.
     memories=(SpiFlash(chips=(W25Q32JV,), lines=1, resource="spi_flash_1x"),),

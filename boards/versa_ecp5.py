@@ -15,6 +15,9 @@ VERSA_ECP5 = Board(
     clock_mhz=60.0,
     input_mhz=100.0,
     platform="amaranth_boards.versa_ecp5:VersaECP5Platform",
-    pins={"clk": "clk100", "rx": "uart.rx", "tx": "uart.tx", "led": "led"},
+    pins={
+        "clk": "clk100", "rx": "uart.rx", "tx": "uart.tx", "led": "led",
+        "leds": tuple(f"led:{n}" for n in range(8)),
+    },
     flash=("-c", "ft2232", "-f"),
 )

@@ -14,7 +14,7 @@ from typing import Any
 
 from nnef_hw.boards import Board, find_board
 from nnef_hw.boards.hardware.memory_pins import memory_pins, package_ports
-from nnef_hw.boards.hardware.top import board_pins
+from nnef_hw.boards.hardware.pins import board_pins
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.parts import FlashReader, SdramReader
 from nnef_hw.place.synthesis import synthesize

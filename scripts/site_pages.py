@@ -21,6 +21,7 @@ from mkdocs.structure.files import File, Files, InclusionLevel
 import nnef_hw as nh
 from nnef_hw import errors
 from nnef_hw.boards import BOARDS
+from nnef_hw.boards.interfaces import Spi
 from nnef_hw.cli import command_parser
 
 ROOT = Path(__file__).parents[1]
@@ -158,7 +159,7 @@ def _boards() -> str:
         lines.append(
             f"| {names} | {board.title} | {device.name} | {board.clock_mhz:g} MHz | {device.lut:,} "
             f"| {device.dsp} | {device.products * board.clock_mhz:,.0f} | {device.bram} "
-            f"| {device.ram_bytes:,} | {memories} | {'yes' if board.spi else NONE} |"
+            f"| {device.ram_bytes:,} | {memories} | {'yes' if board.has_pins(Spi()) else NONE} |"
         )
     return "\n".join([*lines, ""])
 

@@ -1,4 +1,4 @@
-"""A whole board in simulation, behind the pins of its UART.
+"""A whole board in simulation, behind the pins of its link.
 
 What runs is the top that goes to place and route; only the clock generator is another one.
 """
@@ -9,6 +9,8 @@ import subprocess
 import time
 from pathlib import Path
 
+from nnef_hw.boards import interfaces
+from nnef_hw.boards.interfaces import CLOCK, DEFAULT_LINK, Direction
 from nnef_hw.errors import CheckError, ToolError
 from nnef_hw.sim.verilator import build_model
 from nnef_hw.system.process_group import start_process
@@ -79,11 +81,20 @@ endmodule
 """
 
 _HARNESS = Path(__file__).with_suffix(".cpp")
-_PORTS = {"clk": "in", "rx": "in", "tx": "out"}
+_FAR_END = Path(interfaces.__file__).with_name("far_end.h")
+_ONCE = {"#pragma once", '#include "far_end.h"'}
+_DIRECTIONS = {Direction.INPUT: "in", Direction.OUTPUT: "out"}
 _COMMAND = struct.Struct("<2Q")
 _ANSWER = struct.Struct("<3Q")
 # Seconds for a simulation to end by itself, which it does unless it was interrupted.
 _PATIENCE = 0.5
+
+
+def _prelude(link):
+    """Return C++ of the far ends: all in one text, since it is compiled elsewhere."""
+    texts = [_FAR_END.read_text(), link.path.read_text()]
+    lines = [line for text in texts for line in text.splitlines() if line not in _ONCE]
+    return "\n".join([*lines, f"using Link = nnef_hw::{link.name};", ""])
 
 
 class BoardTransport:
@@ -99,11 +110,11 @@ class BoardTransport:
         Verilog of the board's top, complete but for the PLL.
     clk_hz : float
         Clock of the board, behind its PLL.
-    baud : float
-        Rate of the host's end of the line. It need not divide the clock, and may be a little off
-        the board's rate as it is in reality.
+    link : HostLink
+        The host's end of the link. The rate of a UART need not divide the clock, and may be a
+        little off the board's as it is in reality.
     top : str
-        Name of the module; has at least the ports ``clk``, ``rx`` and ``tx``.
+        Name of the module; has at least the ports ``clk`` and the link's pins.
     cache_dir : Path, optional
         Where compiled models are kept; the user's cache by default.
 
@@ -115,19 +126,22 @@ class BoardTransport:
         Real time that these cycles took.
     """
 
-    def __init__(self, verilog, *, clk_hz, baud, top="board_top", cache_dir=None):
-        if not 0 < 2 * baud <= clk_hz:
-            raise ValueError(f"baud must be positive and at most half of {clk_hz} Hz, not {baud}")
+    def __init__(self, verilog, *, clk_hz, link=DEFAULT_LINK, top="board_top", cache_dir=None):
+        far_end = link.far_end(clk_hz)
         self._clk_hz = clk_hz
         self._received = b""
         self.cycles = 0
         self.seconds = 0.0
+        ports = {CLOCK: "in"}
+        ports |= {name: _DIRECTIONS[use.direction] for name, use in link.pins.items()}
         model = build_model(
-            verilog + PLL_MODELS, top=top, harness=_HARNESS, ports=_PORTS, cache_dir=cache_dir
-        )
+            verilog + PLL_MODELS, top=top, harness=_HARNESS, prelude=_prelude(far_end),
+            ports=ports, cache_dir=cache_dir,
+        )  # fmt: skip
         self._process = start_process(
-            [model.executable, repr(clk_hz / baud)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        )
+            [model.executable, *map(repr, far_end.arguments)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        )  # fmt: skip
 
     def __enter__(self):
         return self

@@ -6,7 +6,9 @@ import threading
 import time
 import tty
 
+from nnef_hw.boards.interfaces import DEFAULT_LINK
 from nnef_hw.errors import NnefHwError, ToolError
+from nnef_hw.host.serial_port import SerialTransport
 from nnef_hw.sim.board_runner import BoardTransport
 
 __all__ = ["PtyBoard"]
@@ -16,16 +18,18 @@ __all__ = ["PtyBoard"]
 _STEP = 50e-6
 _IDLE = 0.1
 _WARM_UP_CYCLES = 20_000
+# A pseudo-terminal has no rate.
+_ANY_BAUD = 115_200
 
 
 class PtyBoard:
-    """Run a board's top in a thread, its UART on a pseudo-terminal.
+    """Run a board's top in a thread, its link on a pseudo-terminal.
 
     To be closed, or used as a context manager.
 
     Parameters
     ----------
-    verilog, clk_hz, baud, top, cache_dir
+    verilog, clk_hz, link, top, cache_dir
         The same as for :class:`~nnef_hw.sim.board_runner.BoardTransport`.
 
     Attributes
@@ -41,11 +45,11 @@ class PtyBoard:
         If this system has no pseudo-terminals, or Verilator is missing.
     """
 
-    def __init__(self, verilog, *, clk_hz, baud, top="board_top", cache_dir=None):
+    def __init__(self, verilog, *, clk_hz, link=DEFAULT_LINK, top="board_top", cache_dir=None):
         if not hasattr(os, "openpty"):
             raise ToolError("this system has no pseudo-terminals", remedy="use Linux or macOS")
         self._board = BoardTransport(
-            verilog, clk_hz=clk_hz, baud=baud, top=top, cache_dir=cache_dir
+            verilog, clk_hz=clk_hz, link=link, top=top, cache_dir=cache_dir
         )
         begin = time.perf_counter()
         self._board.advance(_WARM_UP_CYCLES)
@@ -66,6 +70,10 @@ class PtyBoard:
 
     def __exit__(self, *_):
         self.close()
+
+    def open(self):
+        """Return a transport to the terminal, as a context manager."""
+        return SerialTransport(self.port, _ANY_BAUD)
 
     def close(self):
         """Power the board off.

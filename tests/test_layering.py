@@ -28,6 +28,7 @@ streaming.foldings
 engine.memory place sim
 boards streaming.filters
 boards.hardware streaming.layers engine.layers
+boards.interfaces
 report.pages
 report.wording
 architecture
@@ -191,6 +192,7 @@ def test_the_root_has_few_files():
         ("nnef_hw.run", ("amaranth", "lark")),
         ("nnef_hw.host", ("amaranth", "lark", "scipy")),
         ("nnef_hw.boards", ("amaranth",)),
+        ("nnef_hw.boards.interfaces", ("amaranth", "serial")),
         ("nnef_hw.hardware.families", ("amaranth",)),
         ("nnef_hw.parts", ("amaranth",)),
         ("nnef_hw.streaming.search.solver", ("amaranth",)),

@@ -12,17 +12,16 @@ from nnef_hw.boards.hardware.counters import InferenceCounters, LayerCounters
 from nnef_hw.boards.hardware.frames import BYTE_LAYOUT, FrameMerger, FrameSplitter
 from nnef_hw.boards.hardware.link import PacketLink
 from nnef_hw.boards.hardware.loader import ImageLoader
-from nnef_hw.boards.hardware.phy import MIN_BYTE_CYCLES, UartPhy, phy_pins
+from nnef_hw.boards.hardware.phy import MIN_BYTE_CYCLES, pin_members
 from nnef_hw.boards.hardware.replay import Replayer
-from nnef_hw.boards.hardware.uart import uart_divider
+from nnef_hw.boards.interfaces import DEFAULT_LINK
 from nnef_hw.host.protocol import identity_payload
 from nnef_hw.rtl.base.reset import WithReset
 from nnef_hw.rtl.readers.pads import connect_pads, pad_ports
 from nnef_hw.rtl.streams.stream import Fifo
 
-__all__ = ["DEFAULT_BAUD", "LinkedCore"]
+__all__ = ["LinkedCore"]
 
-DEFAULT_BAUD = 1_000_000
 IDLE_SECONDS = 0.01
 
 
@@ -41,10 +40,8 @@ class LinkedCore(wiring.Component):
         ``image``, the host's first ``image_bytes`` bytes go there.
     clk_hz : int
         Clock of everything.
-    baud : int
-        Rate of the UART.
-    phy : wiring.Component or None
-        What is between the wires and the bytes, see :mod:`.phy`; by default a UART.
+    link : HostLink
+        What leads to the host; by default a UART.
     manifest_hash : bytes
         The 32 bytes by which a host recognises the build.
     frames : Mapping[str, int] or None
@@ -68,7 +65,7 @@ class LinkedCore(wiring.Component):
 
     Members
     -------
-    rx, tx, or the pins of another phy
+    rx, tx, or the pins of another link
         Wires from and to the host.
     reset : In(1)
         Start over; the link then restarts the accelerator too.
@@ -84,7 +81,7 @@ class LinkedCore(wiring.Component):
     """
 
     def __init__(
-        self, accelerator, *, clk_hz, baud=DEFAULT_BAUD, phy=None, manifest_hash,
+        self, accelerator, *, clk_hz, link=DEFAULT_LINK, manifest_hash,
         frames=None, queues=None, layers=0, batch=1, long_wires=False, idle_cycles=None,
     ):
         self.accelerator = accelerator
@@ -97,7 +94,7 @@ class LinkedCore(wiring.Component):
         self.queues = queues or {}
         if set(self.queues) != {*list(self.inputs)[:-1], *self.outputs[1:]}:
             raise ValueError(f"streams {list(frames)} cannot have queues {list(self.queues)}")
-        self.phy = phy or UartPhy(uart_divider(clk_hz, baud))
+        self.phy = link.hardware_class()(**link.parameters(clk_hz))
         if self.phy.byte_cycles < MIN_BYTE_CYCLES:
             raise ValueError(f"a byte of the phy takes {self.phy.byte_cycles} cycles, under "
                              f"{MIN_BYTE_CYCLES}")
@@ -114,7 +111,8 @@ class LinkedCore(wiring.Component):
         self.latency = self.phy.latency + PacketLink.latency + 1
         self.pads = getattr(accelerator, "pads", ())
         self.with_image = "image" in accelerator.signature.members
-        super().__init__({"reset": In(1), **phy_pins(self.phy), "led": Out(1),
+        self.pins = pin_members(link, self.phy)
+        super().__init__({"reset": In(1), **self.pins, "led": Out(1),
                           **pad_ports(self.pads)})
 
     def elaborate(self, platform):
@@ -128,7 +126,7 @@ class LinkedCore(wiring.Component):
         start = partial(WithReset, reset=self.reset)
         m.submodules.phy = start(phy)
         m.submodules.link = start(link)
-        for name, member in phy_pins(phy).items():
+        for name, member in self.pins.items():
             inner, outer = getattr(phy, name), getattr(self, name)
             m.d.comb += inner.eq(outer) if member.flow == In else outer.eq(inner)
         wiring.connect(m, phy.o, link.i_rx)

@@ -2,7 +2,7 @@
 
 from amaranth.build import Pins
 
-from nnef_hw.boards.hardware.top import platform_resources
+from nnef_hw.boards.hardware.pins import platform_resources
 from nnef_hw.errors import TargetError
 from nnef_hw.hardware.families import Pin
 

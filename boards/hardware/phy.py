@@ -6,8 +6,10 @@ A phy is a component with two byte streams and nothing else but pins:
   taken before the next arrives is lost.
 * ``i`` : In(stream.Signature(8)), bytes to the host. Within a packet they follow each other within
   32 cycles, and the phy sends them without anything in between: it holds one that waits. Its
-  ``ready`` falls only after a byte;
-* every other member is a pin, which the board's top gets under the same name;
+  ``ready`` falls only after a byte, and rises before the other end has all of it: a host that has
+  the last byte of a reply may send at once;
+* every other member is a pin, which the board's top gets under the same name; the link
+  (:mod:`nnef_hw.boards.interfaces`) says which these are;
 * ``byte_cycles`` : least clock cycles between two bytes of ``o``, at least 16;
 * ``latency`` : cycles from the beginning of a byte on the wires until it is at ``o``.
 """
@@ -17,16 +19,30 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from nnef_hw.boards.hardware.uart import UartReceiver, UartTransmitter, receiver_latency
+from nnef_hw.boards.interfaces import Direction, PinUse
 
-__all__ = ["MIN_BYTE_CYCLES", "UartPhy", "phy_pins"]
+__all__ = ["MIN_BYTE_CYCLES", "UartPhy", "pin_members"]
 
 MIN_BYTE_CYCLES = 16
 
 
-def phy_pins(phy):
-    """Members of a phy that are pins of the board."""
-    return {name: member for name, member in phy.signature.members.items()
-            if name not in {"i", "o"}}
+def pin_members(interface, component):
+    """Members of an interface's component that are pins of the board.
+
+    Raises
+    ------
+    ValueError
+        If they are not those that the interface says it needs.
+    """
+    members = {name: member for name, member in component.signature.members.items()
+               if name not in {"i", "o"}}
+    found = {name: PinUse(Direction.INPUT if member.flow == In else Direction.OUTPUT,
+                          Shape.cast(member.shape).width)
+             for name, member in members.items()}
+    if found != dict(interface.pins):
+        raise ValueError(f"{interface.title} says that its pins are {dict(interface.pins)}, and "
+                         f"its component has {found}")
+    return members
 
 
 class UartPhy(wiring.Component):

@@ -4,9 +4,9 @@ from amaranth import *
 from amaranth.lib import cdc, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["MIN_SCK_CYCLES", "SpiPhy"]
+from nnef_hw.boards.interfaces.spi import MIN_SCK_CYCLES
 
-MIN_SCK_CYCLES = 8
+__all__ = ["SpiPhy"]
 
 
 class SpiPhy(wiring.Component):

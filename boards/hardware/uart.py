@@ -4,33 +4,9 @@ from amaranth import *
 from amaranth.lib import cdc, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-__all__ = [
-    "MIN_DIVIDER", "UartReceiver", "UartTransmitter", "receiver_latency", "uart_divider",
-]
+from nnef_hw.boards.interfaces.uart import MIN_DIVIDER
 
-MIN_DIVIDER = 4
-MAX_BAUD_ERROR = 0.02
-
-
-def uart_divider(clk_hz, baud):
-    """Clock cycles per bit, rounded.
-
-    Raises
-    ------
-    ValueError
-        When the clock is too slow for the rate, or the rounded rate is off by more than 2%: both
-        ends together may differ by about 4% before the stop bit is sampled in the wrong place.
-    """
-    divider = round(clk_hz / baud)
-    if divider < MIN_DIVIDER:
-        raise ValueError(
-            f"UART at {baud} baud needs a clock of at least {MIN_DIVIDER * baud} Hz, not {clk_hz}")
-    error = abs(clk_hz / divider / baud - 1)
-    if error > MAX_BAUD_ERROR:
-        raise ValueError(
-            f"UART at {baud} baud from {clk_hz} Hz is off by {error:.1%}, over "
-            f"{MAX_BAUD_ERROR:.0%}; {round(clk_hz / divider)} baud is exact")
-    return divider
+__all__ = ["UartReceiver", "UartTransmitter", "receiver_latency"]
 
 
 def receiver_latency(divider):

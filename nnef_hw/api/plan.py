@@ -14,7 +14,7 @@ from nnef_hw.api.build import Build
 from nnef_hw.api.show import Shown, framed, printed
 from nnef_hw.architecture.architecture import Timeline
 from nnef_hw.architectures import find_architecture
-from nnef_hw.codegen.board import DEFAULT_BAUD
+from nnef_hw.boards.interfaces import DEFAULT_LINK, find_link
 from nnef_hw.flow.options import BuildOptions, PlannedModel
 from nnef_hw.flow.pipeline import build
 from nnef_hw.flow.summary import make_report
@@ -98,7 +98,7 @@ class Plan(Shown):
         insides = architecture.report(plan, self._model.fixed, self._target, self._timeline)
         report = make_report(
             plan=plan, insides=insides, others=self._model.others, target=self._target,
-            baud=DEFAULT_BAUD, synthesis=None, simulation=None, accuracy=None, bitstream=None,
+            link=DEFAULT_LINK, synthesis=None, simulation=None, accuracy=None, bitstream=None,
             seconds={}, commands=[],
             warnings=[warning.to_json() for warning in self._model.warnings],
         )  # fmt: skip
@@ -126,8 +126,8 @@ class Plan(Shown):
         bitstream: bool = True,
         frames: int | Literal["all"] | None = None,
         seeds: int = 1,
-        link: str = "uart",
-        baud: int = DEFAULT_BAUD,
+        link: str = DEFAULT_LINK.name,
+        baud: int | None = None,
         ip_name: str | None = None,
     ) -> Build:
         """Emit the Verilog, simulate it against the fixed model, place and route it, and report.
@@ -146,7 +146,7 @@ class Plan(Shown):
         seeds
             Placements to try until one meets the clock; else the fastest is taken.
         link, baud
-            ``uart`` or ``spi``, and the rate of the UART.
+            ``uart`` or ``spi``, and the rate of the UART (1,000,000 by default).
         ip_name
             What the names of plain IP's modules begin with.
 
@@ -164,7 +164,7 @@ class Plan(Shown):
             report = build(
                 BuildOptions(
                     model=self._model, out=folder, bitstream=bitstream, frames=frames,
-                    seeds=seeds, link=link, baud=baud, ip_name=ip_name, **self._wishes,
+                    seeds=seeds, link=find_link(link, baud=baud), ip_name=ip_name, **self._wishes,
                 ),
                 say,
             )  # fmt: skip

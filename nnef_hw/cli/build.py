@@ -18,6 +18,8 @@ AUTO = "auto"
 
 def add_commands(commands: common.Commands) -> None:
     """Declare the command."""
+    from nnef_hw.boards.interfaces import DEFAULT_LINK, link_names, link_options
+
     sub = common.add_command(
         commands,
         "build",
@@ -73,15 +75,13 @@ def add_commands(commands: common.Commands) -> None:
         "for all of them (default: 1)",
     )
     sub.add_argument(
-        "--link", choices=("uart", "spi"), default="uart", help="host link (default: uart)"
+        "--link",
+        choices=link_names(),
+        default=DEFAULT_LINK.name,
+        help=f"host link (default: {DEFAULT_LINK.name})",
     )
-    sub.add_argument(
-        "--baud",
-        type=int,
-        default=1_000_000,
-        metavar="N",
-        help="rate of the board's UART, at most a quarter of the clock (default: 1000000)",
-    )
+    for option in link_options():
+        sub.add_argument(f"--{option.name}", type=option.type, metavar="N", help=option.help)
     sub.add_argument(
         "--layer-counters",
         action="store_true",
@@ -114,6 +114,7 @@ def _frames(text: str) -> int | Literal["all"]:
 
 
 def _build(options: argparse.Namespace) -> int:
+    from nnef_hw.boards.interfaces import find_link, link_options
     from nnef_hw.flow.options import BuildOptions
     from nnef_hw.flow.pipeline import UP_TO_DATE, build
     from nnef_hw.report import print_report
@@ -137,8 +138,7 @@ def _build(options: argparse.Namespace) -> int:
         target_fps=options.target_fps,
         arch=options.arch,
         bitstream=not options.no_bitstream,
-        link=options.link,
-        baud=options.baud,
+        link=find_link(options.link, **{x.name: getattr(options, x.name) for x in link_options()}),
         layer_counters=options.layer_counters,
         batch=options.batch,
         frames=options.frames,

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from nnef_hw.arithmetic.features import FeatureScales
+from nnef_hw.boards.interfaces import link_of
 from nnef_hw.codegen.comments import printable
 from nnef_hw.host.manifest import Manifest, TensorStream
 
@@ -38,7 +39,7 @@ def model_header(manifest: Manifest) -> str:
         "static const uint8_t MODEL_HASH[32] = {",
         *_hash_lines(manifest.hash),
         "};",
-        f"#define MODEL_BAUD {manifest.baud}",
+        f"#define MODEL_BAUD {link_of(manifest.link).serial_baud}",
         f"#define MODEL_CYCLES_PER_INFERENCE {manifest.cycles_per_inference}",
     ]
     for kind, tensors in (("INPUT", manifest.inputs), ("OUTPUT", manifest.outputs)):

@@ -6,13 +6,14 @@ import hashlib
 from typing import Any
 
 from nnef_hw.architecture.architecture import Plan, Port
+from nnef_hw.boards.interfaces import Link
 from nnef_hw.frontend import graph_hash
 from nnef_hw.host.manifest import FORMAT_VERSION, IMAGE, MODULE, answer_hash, probe_codes
 from nnef_hw.ir import Graph
 from nnef_hw.ir.batch import sample_extents
 from nnef_hw.reference import run_fixed
 
-__all__ = ["link_entry", "make_manifest"]
+__all__ = ["make_manifest"]
 
 
 def make_manifest(
@@ -20,7 +21,7 @@ def make_manifest(
     plan: Plan,
     *,
     generator: str,
-    link: dict[str, Any],
+    link: Link,
     module: str = MODULE,
     bitstream: bytes | None = None,
 ) -> dict[str, Any]:
@@ -31,7 +32,7 @@ def make_manifest(
 
     ``port`` is the prefix of the accelerator's ports for a tensor.
     ``image`` is (height, width, channels) in stream order; a tensor of another shape is reshaped by
-    the host in NCHW order. ``link`` is what :func:`link_entry` gives; ``module`` the accelerator's
+    the host in NCHW order. ``link`` is the way to the host; ``module`` the accelerator's
     name in the Verilog; ``bitstream`` the hash of the manifest that a bitstream was made with, if
     that is another one.
     """
@@ -66,7 +67,10 @@ def make_manifest(
         **({"batch": plan.batch} if plan.batch > 1 else {}),
         "cycles_per_inference": plan.interval,
         "latency_cycles": plan.latency,
-        "link": {**link, "counted_layers": len(plan.stations)} if plan.layer_counters else link,
+        "link": {
+            **link.to_json(),
+            **({"counted_layers": len(plan.stations)} if plan.layer_counters else {}),
+        },
         **_memories(graph, plan),
         **({} if bitstream is None else {"bitstream": {"manifest": bitstream.hex()}}),
         "files": {
@@ -74,11 +78,7 @@ def make_manifest(
             "plan": "plan.json",
             "verilog": "rtl/top.v",
             "bench": "sim",
-            **(
-                {"ip": "ip", "core": f"{module}.core"}
-                if link["kind"] == "axi4-stream"
-                else {"board": "board"}
-            ),
+            **link.files(module),
         },
     }
 
@@ -125,16 +125,6 @@ def _answer(graph: Graph) -> str:
         sources.append((name, sample_extents(tensor.shape), tensor.qtype))
     found = run_fixed(graph, probe_codes(sources))
     return answer_hash([found[name] for name in graph.outputs])
-
-
-def link_entry(kind: str, baud: int) -> dict[str, Any]:
-    """Describe the way to the host: ``uart``, ``spi``, or ``axi4-stream`` where there is none."""
-    entry: dict[str, Any] = {"kind": kind}
-    if kind == "uart":
-        entry["baud"] = baud
-    if kind != "axi4-stream":
-        entry["protocol"] = "docs/protocol.md"
-    return entry
 
 
 def _tensor(graph: Graph, name: str, port: Port) -> dict[str, Any]:

@@ -12,20 +12,21 @@ import nnef_hw
 from nnef_hw.architecture.architecture import Plan
 from nnef_hw.architectures import find_architecture
 from nnef_hw.boards import Board
-from nnef_hw.codegen.board import DEFAULT_BAUD, BoardDesign, design_board
+from nnef_hw.boards.interfaces import DEFAULT_LINK, PLAIN_STREAMS
+from nnef_hw.codegen.board import BoardDesign, design_board
 from nnef_hw.codegen.comments import module_comments
 from nnef_hw.codegen.fusesoc import axi_testbench, fusesoc_core, ip_readme
 from nnef_hw.codegen.header import HEADER, model_header
 from nnef_hw.codegen.ip import axi_wrapper, ip_name
 from nnef_hw.codegen.layer_cache import convert_layers
 from nnef_hw.codegen.lint import lint_waivers
-from nnef_hw.codegen.manifest import link_entry, make_manifest
+from nnef_hw.codegen.manifest import make_manifest
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.flow.options import BuildOptions
 from nnef_hw.flow.weights import copy_board
 from nnef_hw.frontend import save
 from nnef_hw.hardware.devices import Target
-from nnef_hw.host.manifest import HEX_IMAGE, IMAGE, IP_LINK, MODULE, read_manifest
+from nnef_hw.host.manifest import HEX_IMAGE, IMAGE, MODULE, read_manifest
 from nnef_hw.host.streams import fill_batch
 from nnef_hw.ir import Graph
 from nnef_hw.reference import quantize_inputs, run_fixed
@@ -61,13 +62,12 @@ def emit(
     if canonical is not None:
         save(canonical, folder / FLOAT_MODEL)
     is_ip = not isinstance(target, Board)
-    kind = IP_LINK if is_ip else options.link
     module = (options.ip_name or ip_name(plan.model)) if is_ip else MODULE
     manifest = make_manifest(
         fixed,
         plan,
         generator=GENERATOR,
-        link=link_entry(kind, options.baud),
+        link=PLAIN_STREAMS if is_ip else options.link,
         module=module,
         bitstream=None if base is None else read_manifest(base.path).hash,
     )
@@ -120,10 +120,8 @@ def emit(
 
 
 def board_of(fixed: Graph, plan: Plan, board: Board) -> BoardDesign:
-    """Return the board's top as a build with a UART at its usual rate has it."""
-    manifest = make_manifest(
-        fixed, plan, generator=GENERATOR, link=link_entry("uart", DEFAULT_BAUD)
-    )
+    """Return the board's top as a build with the usual link has it."""
+    manifest = make_manifest(fixed, plan, generator=GENERATOR, link=DEFAULT_LINK)
     return design_board(plan, fixed, manifest, board)
 
 

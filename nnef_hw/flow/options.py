@@ -12,8 +12,9 @@ from typing import Any, Literal
 from nnef_hw.architecture.architecture import Plan
 from nnef_hw.architectures import ARCHITECTURES, AUTO
 from nnef_hw.boards import Board, find_board
-from nnef_hw.boards.hardware.top import board_pins
-from nnef_hw.codegen.board import DEFAULT_BAUD, check_clock
+from nnef_hw.boards.hardware.pins import plan_pins
+from nnef_hw.boards.interfaces import DEFAULT_LINK, HostLink
+from nnef_hw.codegen.board import check_clock
 from nnef_hw.codegen.ip import is_ip_name
 from nnef_hw.errors import UsageError
 from nnef_hw.flow.cache import is_build
@@ -91,8 +92,8 @@ class BuildOptions:
         ``auto``, ``streaming`` or ``engine``.
     bitstream
         Synthesize, place and route.
-    link, baud
-        Host link, ``uart`` or ``spi``, and rate of the UART.
+    link
+        Link to the host, with its options.
     layer_counters
         Let the board count what every layer does.
     batch
@@ -125,8 +126,7 @@ class BuildOptions:
     seeds: int = 1
     arch: str = AUTO
     bitstream: bool = True
-    link: str = "uart"
-    baud: int = DEFAULT_BAUD
+    link: HostLink = DEFAULT_LINK
     layer_counters: bool = False
     batch: int = 1
     frames: int | Literal["all"] | None = None
@@ -139,11 +139,6 @@ class BuildOptions:
     states: NamedStates = field(default_factory=dict)
     stream: StreamTime | None = None
     command: str = ""
-
-    @property
-    def uart_baud(self) -> int | None:
-        """Rate of the UART; None if there is none."""
-        return self.baud if self.link == "uart" else None
 
 
 def check_options(options: BuildOptions) -> Target:
@@ -161,7 +156,6 @@ def check_options(options: BuildOptions) -> Target:
         {
             "--freq": options.clock_mhz,
             "--target-fps": options.target_fps,
-            "--baud": options.baud,
             "--seeds": options.seeds,
             "--batch": options.batch,
             "--frames": None if options.frames == "all" else options.frames,
@@ -174,8 +168,8 @@ def check_options(options: BuildOptions) -> Target:
     target = find_target(options.board, options.device)
     _check_ip_name(options)
     if isinstance(target, Board):
-        check_clock(target, options.clock_mhz or target.clock_mhz, options.uart_baud)
-        board_pins(target, options.link)
+        check_clock(target, options.clock_mhz or target.clock_mhz, (options.link,))
+        plan_pins(target, (options.link,))
     elif options.layer_counters:
         raise UsageError("--layer-counters needs a board", remedy="omit them, or choose a --board")
     elif options.fastest:

@@ -121,7 +121,7 @@ def _fastest(
     assert isinstance(target, Board)
 
     def available(limit: float) -> float:
-        return fastest_clock(target, limit, options.uart_baud)
+        return fastest_clock(target, limit, (options.link,))
 
     def place(clock: float) -> tuple[float, bool]:
         report = _build(replace(options, clock_mhz=clock), target, missing, progress)
@@ -211,7 +211,7 @@ def _inputs_digest(
         package_digest(), graph_hash(graph), given, samples_digest(samples), repr(target),
         repr((options.arch, options.clock_mhz, options.target_fps, options.batch)),
         repr((options.scheme, options.accuracy_drop, options.stream)),
-        repr((options.link, options.baud, options.layer_counters, options.ip_name)),
+        repr((options.link, options.layer_counters, options.ip_name)),
         *library_versions(),
     )  # fmt: skip
 

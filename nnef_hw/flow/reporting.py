@@ -12,7 +12,7 @@ import nnef_hw
 from nnef_hw.flow.files import built_files
 from nnef_hw.flow.options import BuildOptions
 from nnef_hw.flow.steps import Steps
-from nnef_hw.flow.summary import make_report, spi_rate
+from nnef_hw.flow.summary import make_report
 from nnef_hw.hardware.devices import Target
 from nnef_hw.place.critical import owners_of
 from nnef_hw.place.floorplan import share_out
@@ -72,7 +72,7 @@ def write_report(
             accuracy=verified["accuracy"], noise=verified["noise"], bitstream=bitstream,
             warnings=_warnings(compiled["warnings"], verified["losses"]),
             seconds=seconds, commands=commands,
-            baud=options.uart_baud or spi_rate(plan.clock_mhz),
+            link=options.link,
             regions=None if floorplan is None else floorplan["regions"],
             origin={**origin, "files": built_files(folder.path)},
         )  # fmt: skip

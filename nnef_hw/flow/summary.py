@@ -8,6 +8,7 @@ from typing import Any
 
 from nnef_hw.architecture.architecture import Plan
 from nnef_hw.architectures import find_architecture
+from nnef_hw.boards.interfaces import HostLink
 from nnef_hw.errors import NnefHwError
 from nnef_hw.hardware.devices import Target
 from nnef_hw.host.protocol import MAX_PAYLOAD
@@ -16,10 +17,8 @@ from nnef_hw.place.critical import OUTSIDE, SHARED, name_parts, owners_of
 from nnef_hw.place.synthesis import SynthesisResult
 from nnef_hw.report.models import inspect_model
 
-__all__ = ["describe_steps", "make_report", "spi_rate"]
+__all__ = ["describe_steps", "make_report"]
 
-UART_BITS_PER_BYTE = 10
-SCK_CYCLES = 8
 PACKET_OVERHEAD = 7
 
 
@@ -30,7 +29,7 @@ def make_report(
     others: list[dict[str, Any]],
     stream: dict[str, Any] | None = None,
     target: Target,
-    baud: int,
+    link: HostLink,
     synthesis: SynthesisResult | None,
     simulation: dict[str, Any] | None,
     accuracy: dict[str, Any] | None,
@@ -79,7 +78,7 @@ def make_report(
         ),
         "inferences_per_second": core,
         "link_inferences_per_second": (
-            min(core, _link_rate(plan, baud)) if target.link_lut else None
+            min(core, _link_rate(plan, link)) if target.link_lut else None
         ),
         "resources": _resources(plan, target, synthesis),
         "placed": None if regions is None else _placed(regions),
@@ -169,13 +168,8 @@ def _resources(
     }
 
 
-def spi_rate(clock_mhz: float) -> int:
-    """Rate of the UART that carries as many bytes as SPI at its fastest clock."""
-    return round(clock_mhz * 1e6 * UART_BITS_PER_BYTE / (8 * SCK_CYCLES))
-
-
-def _link_rate(plan: Plan, baud: int) -> float:
-    """Frames per second that fit through the UART, without any latency of the host.
+def _link_rate(plan: Plan, link: HostLink) -> float:
+    """Frames per second that fit through a link, without any latency of the host.
 
     Requests and replies take turns (docs/protocol.md): every DATA is acknowledged, every RESULT
     asked for.
@@ -185,4 +179,5 @@ def _link_rate(plan: Plan, baud: int) -> float:
         for ports in (plan.inputs, plan.outputs)
     )
     packets = -(-sent // MAX_PAYLOAD) + -(-received // MAX_PAYLOAD)
-    return baud / UART_BITS_PER_BYTE / (sent + received + packets * 2 * PACKET_OVERHEAD)
+    rate: float = link.bytes_per_second(plan.clock_mhz)
+    return rate / (sent + received + packets * 2 * PACKET_OVERHEAD)

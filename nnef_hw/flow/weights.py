@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from nnef_hw.architecture.architecture import Plan
+from nnef_hw.boards.interfaces import DEFAULT_LINK, HostLink, link_of
 from nnef_hw.errors import UsageError, raise_all
 from nnef_hw.flow.cache import cached_step, finished_step
 from nnef_hw.flow.fixed import Judged, judge_model
@@ -22,8 +23,8 @@ __all__ = ["base_digest", "base_options", "compile_weights", "copy_board", "inhe
 
 _DECIDED = {
     "device": "--device", "ip_name": "--ip-name", "clock_mhz": "--freq", "fastest": "--freq",
-    "seeds": "--seeds", "target_fps": "--target-fps", "arch": "--arch", "link": "--link",
-    "baud": "--baud", "layer_counters": "--layer-counters", "batch": "--batch",
+    "seeds": "--seeds", "target_fps": "--target-fps", "arch": "--arch",
+    "layer_counters": "--layer-counters", "batch": "--batch",
 }  # fmt: skip
 """Options that a bitstream has decided."""
 
@@ -38,12 +39,13 @@ def base_options(options: BuildOptions) -> BuildOptions:
     """
     assert options.weights_of is not None
     defaults = {field.name: field.default for field in fields(BuildOptions)}
-    for name, option in _DECIDED.items():
-        if getattr(options, name) != defaults[name]:
-            raise UsageError(
-                f"{option} would change the bitstream, which --weights-of keeps",
-                remedy=f"omit {option}, or build without --weights-of",
-            )
+    decided = {name: option for name, option in _DECIDED.items()
+               if getattr(options, name) != defaults[name]}  # fmt: skip
+    for option in (*decided.values(), *_link_options(options.link)):
+        raise UsageError(
+            f"{option} would change the bitstream, which --weights-of keeps",
+            remedy=f"omit {option}, or build without --weights-of",
+        )
     base = BuildFolder.open(options.weights_of)
     if options.out.resolve() == base.path.resolve():
         raise UsageError(
@@ -56,12 +58,21 @@ def base_options(options: BuildOptions) -> BuildOptions:
             f"{str(base.path)!r} is a build for board {manifest['board']!r}, not {options.board!r}",
             remedy="omit --board",
         )
-    link = manifest["link"]
     return replace(
         options, board=options.board or manifest["board"], arch=manifest["arch"],
-        clock_mhz=manifest["clock_mhz"], link=link["kind"], baud=link.get("baud", options.baud),
+        clock_mhz=manifest["clock_mhz"], link=link_of(manifest["link"]),
         bitstream=False,
     )  # fmt: skip
+
+
+def _link_options(link: HostLink) -> list[str]:
+    """Return the options of the command line that make a link another one than the usual."""
+    if link == DEFAULT_LINK:
+        return []
+    if type(link) is not type(DEFAULT_LINK):
+        return ["--link"]
+    names = [option.name for option in link.options]
+    return [f"--{x}" for x in names if getattr(link, x) != getattr(DEFAULT_LINK, x)]
 
 
 def base_digest(base: BuildFolder) -> str:

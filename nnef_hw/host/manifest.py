@@ -19,15 +19,13 @@ from nnef_hw.errors import UsageError
 from nnef_hw.hardware.geometry.stream_rows import StreamRows
 
 __all__ = [
-    "FORMAT_VERSION", "HEX_IMAGE", "IMAGE", "IP_LINK", "MODULE", "Manifest", "MemoryEntry",
+    "FORMAT_VERSION", "HEX_IMAGE", "IMAGE", "MODULE", "Manifest", "MemoryEntry",
     "TensorStream", "answer_hash", "manifest_hash", "probe_codes", "read_manifest",
 ]  # fmt: skip
 
 FORMAT_VERSION = 1
 MODULE = "top"
 """Name of the accelerator's module in a build for a board."""
-IP_LINK = "axi4-stream"
-"""What plain IP has in place of a host link."""
 IMAGE = "board/weights.bin"
 """File of what the board's flash has to hold besides the bitstream."""
 HEX_IMAGE = "sim/memory.hex"
@@ -163,11 +161,13 @@ class Manifest:
     """What a host has to know of a build.
 
     ``hash`` are the 32 bytes by which the board identifies the build that its bitstream is of;
-    ``cycles_per_inference`` is the interval that the schedule predicts, at ``clock_mhz``. ``baud``
-    is 0 unless the link is a UART, ``counted_layers`` unless the board counts what they do;
-    ``memory`` is None unless the board's memory has to hold an image. ``states`` are the names of
-    what the network keeps from one inference to the next; ``rows`` how inputs take windows of a
-    stream, by name; ``batch`` how many frames have to come before there is a result.
+    ``cycles_per_inference`` is the interval that the schedule predicts, at ``clock_mhz``. ``link``
+    is the entry of the way to the board, which :mod:`nnef_hw.boards.interfaces` reads;
+    ``counted_layers`` is 0 unless the board counts what they do; ``memory`` is None unless the
+    board's memory has to hold an image. ``states`` are the names of what the network keeps from
+    one inference to the next; ``rows`` how inputs take windows of a stream, by name; ``batch``
+    how many frames have to come before there is a result. ``is_ip`` says that the build is plain
+    IP, which has no board around it.
     """
 
     model: str
@@ -176,19 +176,14 @@ class Manifest:
     cycles_per_inference: int
     inputs: tuple[TensorStream, ...]
     outputs: tuple[TensorStream, ...]
-    link: str
-    baud: int
+    link: Mapping[str, Any]
     counted_layers: int
     memory: MemoryEntry | None
     hash: bytes
     states: tuple[str, ...] = ()
     batch: int = 1
     rows: Mapping[str, StreamRows] = field(default_factory=dict)
-
-    @property
-    def is_ip(self) -> bool:
-        """Whether the build is plain IP, which has no board around it."""
-        return self.link == IP_LINK
+    is_ip: bool = False
 
 
 def probe_codes(sources: Sequence[tuple[str, Sequence[int], QType]]) -> dict[str, IntArray]:
@@ -243,13 +238,13 @@ def read_manifest(build: Path) -> Manifest:
                 cycles_per_inference=value["cycles_per_inference"],
                 inputs=tuple(TensorStream.from_json(item) for item in value["inputs"]),
                 outputs=tuple(TensorStream.from_json(item) for item in value["outputs"]),
-                link=value["link"]["kind"],
-                baud=value["link"].get("baud", 0),
+                link=value["link"],
                 counted_layers=value["link"].get("counted_layers", 0),
                 memory=MemoryEntry.from_json(value.get("memory")),
                 hash=_bitstream_hash(value),
                 states=tuple(item["name"] for item in value.get("states", ())),
                 batch=value.get("batch", 1),
+                is_ip="ip" in value["files"],
                 rows={
                     name: StreamRows.from_json(item)
                     for name, item in value.get("stream", {}).items()

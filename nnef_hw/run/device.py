@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.boards.interfaces import HostLink, link_of
 from nnef_hw.errors import SampleError, TargetError, UsageError
 from nnef_hw.hardware.geometry.stream_rows import StreamRows
 from nnef_hw.host.link import Counters, Host, Identity, LayerCounts, LinkError, Timing, Transport
@@ -24,7 +25,6 @@ from nnef_hw.host.manifest import (
     probe_codes,
     read_manifest,
 )
-from nnef_hw.host.serial_port import SerialTransport
 from nnef_hw.host.streams import fill_batch, from_stream, to_stream
 from nnef_hw.ir.batch import (
     join_batch,
@@ -313,11 +313,7 @@ def open_device(
     """
     build = Path(build)
     manifest = read_manifest(build)
-    if manifest.link != "uart":
-        raise UsageError(
-            f"{str(build)!r} has the link {manifest.link!r}, which is not a serial port",
-            remedy="build it with --link uart",
-        )
+    link = link_of(manifest.link)
     memory, image = manifest.memory, b""
     if memory is not None and memory.over_link:
         image = memory.read(build)
@@ -326,13 +322,15 @@ def open_device(
             from nnef_hw.sim.pty_board import PtyBoard
 
             verilog = build / "board" / "board_top.v"
-            if not verilog.is_file():
+            if not isinstance(link, HostLink) or not verilog.is_file():
                 raise UsageError(f"{str(build)!r} has no board", remedy="build with --board")
             clk_hz = round(manifest.clock_mhz * 1e6)
             text, top = _with_memories(build, verilog.read_text())
-            board = stack.enter_context(PtyBoard(text, clk_hz=clk_hz, baud=manifest.baud, top=top))
+            board = stack.enter_context(PtyBoard(text, clk_hz=clk_hz, link=link, top=top))
             port, timing = board.port, (timing or Timing()).scaled(board.slowness)
-        transport = stack.enter_context(SerialTransport(port, manifest.baud))
+            transport = stack.enter_context(board.open())
+        else:
+            transport = stack.enter_context(link.open(port, build))
         device = Device(manifest, transport, timing, image=image, progress=progress)
         yield device
         if device.host.repeats:

@@ -42,16 +42,22 @@ def with_memories(verilog: str, plan: Plan, top: str, image: Path) -> tuple[str,
 
 def board_with_memories(verilog: str, plan: Plan, image: Path) -> tuple[str, str]:
     """Return the same of a board's top; memories that the host loads are empty."""
-    ports = {"clk": ("input", 1), "rx": ("input", 1), "tx": ("output", 1)}
-    [head] = re.findall(r"^module board_top \(.*?^\);", verilog, re.MULTILINE | re.DOTALL)
-    if "output led" in head:
-        ports["led"] = ("output", 1)
     models = [_model(stored, None if stored.is_loaded else image) for stored in plan.images]
     names: dict[str, str] = {}
     for memory in find_board(plan.board).memories if plan.images else ():
         if memory.kind in {stored.kind for stored in plan.images}:
             names |= package_ports(find_board(plan.board), memory)
+    pins = {model.prefix + wire for model in models for wire in model.wires}
+    inner = {names.get(pin, pin) for pin in pins}
+    ports = {name: port for name, port in _head(verilog).items() if name not in inner}
     return simulated_board(verilog, models, ports=ports, names=names), "board_sim"
+
+
+def _head(verilog: str) -> dict[str, tuple[str, int]]:
+    """Return the ports of a board's top with pads: directions and widths."""
+    [head] = re.findall(r"^module board_top \((.*?)^\);", verilog, re.MULTILINE | re.DOTALL)
+    ports = re.findall(r"^\s*(input|output|inout) (?:\[(\d+):0\] )?(\w+)", head, re.MULTILINE)
+    return {name: (direction, int(high or 0) + 1) for direction, high, name in ports}
 
 
 def image_text(stored: StoredImage) -> str:

@@ -8,6 +8,7 @@ from increment import Increment
 from linked_core import CoreModel, CoreRun
 
 from nnef_hw.boards.hardware.core import LinkedCore
+from nnef_hw.boards.interfaces import Uart
 from nnef_hw.host.link import Host, Timing
 
 DIVIDER = 4
@@ -26,7 +27,7 @@ def core_model(*, long_wires=False, frame_beats=FRAME_BEATS, **arguments):
     core = LinkedCore(
         Increment(**arguments),
         clk_hz=round(1 / CYCLE),
-        baud=round(1 / CYCLE) // DIVIDER,
+        link=Uart(round(1 / CYCLE) // DIVIDER),
         manifest_hash=MANIFEST_HASH,
         idle_cycles=IDLE_CYCLES,
         frames={"i": frame_beats, "o": frame_beats},

@@ -14,6 +14,7 @@ from nnef_hw.boards.hardware.core import LinkedCore
 from nnef_hw.boards.hardware.counters import InferenceCounters
 from nnef_hw.boards.hardware.frames import FrameMerger, FrameSplitter
 from nnef_hw.boards.hardware.top import BoardTop
+from nnef_hw.boards.interfaces import Uart
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.host.link import Host, LinkError, Timing
 from nnef_hw.rtl.streams.stream import Fifo, beat_layout
@@ -104,8 +105,8 @@ def linked(accelerator, depth):
     frames = dict.fromkeys(("i_x", "i_y", "o_x", "o_y"), FRAME)
     queues = {name: Fifo(shape, depth=depth) for name in ("i_x", "o_y")}
     return LinkedCore(
-        accelerator, clk_hz=CLK_HZ, baud=BAUD, manifest_hash=bytes(32), idle_cycles=IDLE_CYCLES,
-        frames=frames, queues=queues,
+        accelerator, clk_hz=CLK_HZ, link=Uart(BAUD), manifest_hash=bytes(32),
+        idle_cycles=IDLE_CYCLES,        frames=frames, queues=queues,
     )  # fmt: skip
 
 
@@ -117,7 +118,7 @@ def connect():
         def connect(depth):
             top = BoardTop(linked(Greedy(), depth), pll=None, clk_hz=CLK_HZ)
             verilog = to_verilog(top, name="board_top", ports=[top.clk, top.rx, top.tx, top.led])
-            board = stack.enter_context(BoardTransport(verilog, clk_hz=CLK_HZ, baud=BAUD))
+            board = stack.enter_context(BoardTransport(verilog, clk_hz=CLK_HZ, link=Uart(BAUD)))
             host = Host(board, TIMING)
             host.open(bytes(32))
             return host

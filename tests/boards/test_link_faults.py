@@ -12,6 +12,7 @@ from increment import Increment
 
 from nnef_hw.boards.hardware.core import LinkedCore
 from nnef_hw.boards.hardware.top import BoardTop
+from nnef_hw.boards.interfaces import Uart
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.host.link import Host, LinkError, Timing
 from nnef_hw.sim.board_runner import BoardTransport
@@ -101,7 +102,7 @@ class Line:
 @pytest.fixture(scope="module")
 def verilog():
     core = LinkedCore(
-        Increment(), clk_hz=CLK_HZ, baud=BAUD, manifest_hash=HASH, idle_cycles=IDLE_CYCLES,
+        Increment(), clk_hz=CLK_HZ, link=Uart(BAUD), manifest_hash=HASH, idle_cycles=IDLE_CYCLES,
         frames={"i": FRAME_BYTES, "o": FRAME_BYTES},
     )  # fmt: skip
     top = BoardTop(core, pll=None, clk_hz=CLK_HZ)
@@ -110,7 +111,7 @@ def verilog():
 
 def check(verilog, faults, frames):
     """Send frames, each with the next fault; results are right and no fault costs two repeats."""
-    with BoardTransport(verilog, clk_hz=CLK_HZ, baud=BAUD) as board:
+    with BoardTransport(verilog, clk_hz=CLK_HZ, link=Uart(BAUD)) as board:
         line = Line(board)
         host = Host(line, TIMING)
         host.open(HASH)
@@ -196,7 +197,7 @@ LENGTHS_OF_REQUESTS = {
 def check_requests(verilog, name, values):
     """Make a request with every fault; one repeat mends each, and data goes through afterwards."""
     request, reply = LENGTHS_OF_REQUESTS[name]
-    with BoardTransport(verilog, clk_hz=CLK_HZ, baud=BAUD) as board:
+    with BoardTransport(verilog, clk_hz=CLK_HZ, link=Uart(BAUD)) as board:
         session = Session(board)
         attack = getattr(session, name)
         lengths = {"request": (request,), "reply": (reply,)}

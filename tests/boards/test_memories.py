@@ -7,7 +7,7 @@ import pytest
 from nnef_hw.boards import find_board
 from nnef_hw.boards.board import Psram, Sdram, SpiFlash
 from nnef_hw.boards.hardware.memory_pins import memory_pins, package_ports
-from nnef_hw.boards.hardware.top import board_pins
+from nnef_hw.boards.hardware.pins import board_pins
 from nnef_hw.errors import TargetError
 from nnef_hw.hardware.memories import FLASH_CHIPS, find_flash
 from nnef_hw.hardware.memories.flash import (

@@ -9,7 +9,8 @@ from amaranth.hdl import Module
 from amaranth.sim import Simulator
 
 from nnef_hw.boards.hardware.crc import SerialCrc
-from nnef_hw.boards.hardware.uart import UartReceiver, UartTransmitter, uart_divider
+from nnef_hw.boards.hardware.uart import UartReceiver, UartTransmitter
+from nnef_hw.boards.interfaces.uart import uart_divider
 
 CYCLE = 1e-6
 BYTES = [0x00, 0xFF, 0xA5, 0x5A, 0x01, 0x80]

@@ -1,6 +1,7 @@
 import pytest
 
 from nnef_hw.boards import find_board
+from nnef_hw.boards.interfaces import Uart
 from nnef_hw.codegen.board import check_clock
 from nnef_hw.errors import TargetError
 
@@ -12,4 +13,4 @@ def test_impossible_clock_names_the_nearest():
 
 def test_rate_that_does_not_divide_the_clock_is_refused():
     with pytest.raises(TargetError, match=r"at 7000000 baud needs a clock .* --freq or --baud"):
-        check_clock(find_board("icebreaker"), 24, 7_000_000)
+        check_clock(find_board("icebreaker"), 24, [Uart(7_000_000)])

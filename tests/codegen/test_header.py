@@ -24,7 +24,8 @@ MANIFEST = Manifest(
     cycles_per_inference=1152, inputs=(tensor("x", 8, signed=True, zero_point=-3),),
     outputs=(tensor("y", 12, signed=False, zero_point=7), tensor("*/ z", 4, signed=False,
                                                                 zero_point=0, beats=5)),
-    link="uart", baud=1_000_000, counted_layers=0, memory=None, hash=bytes(range(200, 232)),
+    link={"kind": "uart", "baud": 1_000_000}, counted_layers=0, memory=None,
+    hash=bytes(range(200, 232)),
 )  # fmt: skip
 
 

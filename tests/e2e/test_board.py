@@ -10,8 +10,9 @@ from sweeps import few
 
 from nnef_hw.boards import find_board
 from nnef_hw.boards.hardware.top import board_top
-from nnef_hw.codegen.board import DEFAULT_BAUD, design_board
-from nnef_hw.codegen.manifest import link_entry, make_manifest
+from nnef_hw.boards.interfaces import DEFAULT_LINK, Uart
+from nnef_hw.codegen.board import design_board
+from nnef_hw.codegen.manifest import make_manifest
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.flow.fixed import fix_model
 from nnef_hw.frontend import load
@@ -52,9 +53,7 @@ class Design:
         fixed, _ = fix_model(graph, samples)
         target = find_board(board)
         plan = schedule(fixed, target, **options)
-        manifest = make_manifest(
-            fixed, plan, generator="test", link=link_entry("uart", DEFAULT_BAUD)
-        )
+        manifest = make_manifest(fixed, plan, generator="test", link=DEFAULT_LINK)
         verilog = design_board(plan, fixed, manifest, target).verilog
         codes = quantize_inputs(fixed, samples[:count].inputs)
         return cls(fixed, plan, verilog, manifest_hash(manifest), codes)
@@ -65,7 +64,7 @@ class Design:
 
     def power_on(self):
         """Return the simulated board, as a transport."""
-        return BoardTransport(self.verilog, clk_hz=self.clk_hz, baud=DEFAULT_BAUD)
+        return BoardTransport(self.verilog, clk_hz=self.clk_hz)
 
     def frames(self):
         """Inputs as the link wants them."""
@@ -273,10 +272,10 @@ def test_counters_of_a_busy_accelerator(tiny):
     baud = design.clk_hz // 4
     top, ports = board_top(
         find_board("icebreaker"), Accelerator(design.plan, design.graph), design.plan.clock_mhz,
-        design.manifest_hash, baud=baud,
+        design.manifest_hash, link=Uart(baud),
     )  # fmt: skip
     verilog = to_verilog(top, name="board_top", ports=ports)
-    with BoardTransport(verilog, clk_hz=design.clk_hz, baud=baud) as board:
+    with BoardTransport(verilog, clk_hz=design.clk_hz, link=Uart(baud)) as board:
         line = BadLine(board)
         host = Host(line, TIMING)
         host.open(design.manifest_hash)

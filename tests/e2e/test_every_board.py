@@ -7,8 +7,10 @@ import pytest
 from cli_cases import tiny_graph
 
 from nnef_hw.boards import BOARDS
-from nnef_hw.codegen.board import DEFAULT_BAUD, design_board
-from nnef_hw.codegen.manifest import link_entry, make_manifest
+from nnef_hw.boards.hardware.pins import board_pins
+from nnef_hw.boards.interfaces import DEFAULT_LINK
+from nnef_hw.codegen.board import design_board
+from nnef_hw.codegen.manifest import make_manifest
 from nnef_hw.flow.fixed import fix_model
 from nnef_hw.flow.options import BuildOptions
 from nnef_hw.flow.pipeline import build
@@ -34,10 +36,10 @@ def fixed():
 @each_board
 def test_design_of_every_board(board, fixed):
     plan = schedule(fixed, board, target_fps=20_000)
-    manifest = make_manifest(fixed, plan, generator="test", link=link_entry("uart", DEFAULT_BAUD))
+    manifest = make_manifest(fixed, plan, generator="test", link=DEFAULT_LINK)
     design = design_board(plan, fixed, manifest, board)
     assert "\nmodule board_top (" in design.verilog
-    assert len(design.constraints.splitlines()) >= len(board.pins)
+    assert len(design.constraints.splitlines()) >= len(board_pins(board))
     assert design.suffix == {ICE40: "pcf", ECP5: "lpf", GOWIN: "cst"}[board.device.family]
     assert plan.resources.dsp <= board.device.dsp
     assert plan.multipliers > 0

@@ -8,7 +8,8 @@ import pytest
 
 from nnef_hw.architectures import find_architecture
 from nnef_hw.boards import find_board
-from nnef_hw.codegen.manifest import link_entry, make_manifest
+from nnef_hw.boards.interfaces import DEFAULT_LINK
+from nnef_hw.codegen.manifest import make_manifest
 from nnef_hw.host.manifest import TensorStream
 from nnef_hw.host.streams import to_stream
 from nnef_hw.passes import simplify
@@ -67,7 +68,7 @@ def test_hardware_is_that_of_the_flat_input(architecture, board, samples):
         graph = fixed(SHAPES[name], "flatten", samples)
         found = find_architecture(architecture)
         plan = found.plan(graph, find_board(board))
-        manifest = make_manifest(graph, plan, generator="test", link=link_entry("uart", 1_000_000))
+        manifest = make_manifest(graph, plan, generator="test", link=DEFAULT_LINK)
         [entry] = manifest["inputs"]
         assert entry["shape"] == list(SHAPES[name])
         source = TensorStream.from_json(entry)

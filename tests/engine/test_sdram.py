@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from nnef_hw.boards import find_board
+from nnef_hw.boards.interfaces import link_of
 from nnef_hw.engine.architecture import SharedArray
 from nnef_hw.engine.layers.layer import Shape
 from nnef_hw.engine.layers.network import lower
@@ -95,7 +96,7 @@ def board_transport(out):
     verilog, top = board_with_memories(text, folder.plan, out / "unused")
     manifest = read_manifest(out)
     clk_hz = 1e6 * manifest.clock_mhz
-    return BoardTransport(verilog, clk_hz=clk_hz, baud=manifest.baud, top=top)
+    return BoardTransport(verilog, clk_hz=clk_hz, link=link_of(manifest.link), top=top)
 
 
 @pytest.mark.verilator

@@ -5,6 +5,7 @@ import pytest
 
 from nnef_hw.architecture.architecture import Port
 from nnef_hw.boards import find_board
+from nnef_hw.boards.interfaces import Uart
 from nnef_hw.flow.summary import _link_rate, make_report
 from nnef_hw.passes import simplify
 from nnef_hw.place.synthesis import Resource, SynthesisResult
@@ -41,7 +42,7 @@ def report(fixed, plan):
 
     def report(**changes):
         known = {"synthesis": None, "simulation": None, "accuracy": None, "bitstream": None}
-        known |= {"seconds": {}, "commands": [], "baud": 1_000_000, "target": TARGET, "others": []}
+        known |= {"seconds": {}, "commands": [], "link": Uart(), "target": TARGET, "others": []}
         timeline = Streaming().timeline(plan)
         known |= {"insides": Streaming().report(plan, fixed, TARGET, timeline)}
         return make_report(plan=plan, **known | changes)
@@ -71,13 +72,13 @@ def port(image, bits=8, lanes=1):
 )
 def test_link_rate(sent, received, bytes_on_the_line, plan):
     plan = replace(plan, inputs=sent, outputs=received)
-    assert _link_rate(plan, 1_000_000) == pytest.approx(100_000 / bytes_on_the_line)
-    assert _link_rate(plan, 115_200) == pytest.approx(11_520 / bytes_on_the_line)
+    assert _link_rate(plan, Uart(1_000_000)) == pytest.approx(100_000 / bytes_on_the_line)
+    assert _link_rate(plan, Uart(115_200)) == pytest.approx(11_520 / bytes_on_the_line)
 
 
 def test_rate_over_the_link_is_that_of_the_slower_end(report, plan):
-    slow, fast = report(), report(baud=10**12)
-    assert slow["link_inferences_per_second"] == _link_rate(plan, 1_000_000)
+    slow, fast = report(), report(link=Uart(10**12))
+    assert slow["link_inferences_per_second"] == _link_rate(plan, Uart(1_000_000))
     assert fast["link_inferences_per_second"] == fast["inferences_per_second"]
     assert slow["inferences_per_second"] == 24e6 / plan.interval
 
@@ -139,7 +140,7 @@ def branching():
     timeline = Streaming().timeline(plan)
     return plan, timeline, make_report(
         plan=plan, insides=Streaming().report(plan, fixed, target, timeline), target=target,
-        baud=1_000_000, synthesis=None, simulation=None, accuracy=None, bitstream=None,
+        link=Uart(), synthesis=None, simulation=None, accuracy=None, bitstream=None,
         seconds={}, commands=[], others=[],
     )  # fmt: skip
 

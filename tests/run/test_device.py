@@ -11,6 +11,7 @@ import pytest
 import serial
 from serial.tools import list_ports, list_ports_common
 
+from nnef_hw.boards.interfaces import Uart
 from nnef_hw.errors import SampleError, UsageError
 from nnef_hw.host.link import Timing
 from nnef_hw.host.manifest import read_manifest
@@ -45,7 +46,7 @@ def terminal():
 
 def simulated(built):
     verilog = (built.path / "board" / "board_top.v").read_text()
-    return {"verilog": verilog, "clk_hz": 24_000_000, "baud": 1_000_000}
+    return {"verilog": verilog, "clk_hz": 24_000_000}
 
 
 def with_manifest(built, folder, **changes):
@@ -109,11 +110,11 @@ def test_several_inputs_are_named(make_build):
 
 @pytest.mark.verilator
 def test_three_megabaud(make_build):
-    built = make_build("conv", baud=3_000_000)
+    built = make_build("conv", link=Uart(3_000_000))
     fixed = BuildFolder.open(built.path).fixed
     codes = {"image": quantize_inputs(fixed, built.inputs)["image"][:10]}
     with open_device(built.path, "sim") as device:
-        assert device.manifest.baud == 3_000_000
+        assert device.manifest.link["baud"] == 3_000_000
         np.testing.assert_array_equal(
             device.run_codes(codes)["out"], run_fixed(fixed, codes)["out"]
         )

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from nnef_hw.boards.interfaces import link_of
 from nnef_hw.host.manifest import read_manifest
 from nnef_hw.host.streams import to_stream
 from nnef_hw.reference import quantize_inputs, run_fixed
@@ -28,7 +29,9 @@ def power_on():
             manifest = read_manifest(build.path)
             verilog = (build.path / "board" / "board_top.v").read_text()
             clk_hz = round(manifest.clock_mhz * 1e6)
-            return stack.enter_context(PtyBoard(verilog, clk_hz=clk_hz, baud=manifest.baud))
+            return stack.enter_context(
+                PtyBoard(verilog, clk_hz=clk_hz, link=link_of(manifest.link))
+            )
 
         yield power_on
 

@@ -12,13 +12,14 @@ from nnef_hw.run.flash import flash, plan_flashing
 def make_flashable(tmp_path):
     """Return a function that makes a folder with what flashing reads of a build."""
 
-    def make(board, image=None, link=None):
+    def make(board, image=None, is_ip=False):
         manifest = {
             "format": 1, "model": "net", "board": board, "clock_mhz": 24.0, "inputs": [],
             "cycles_per_inference": 1, "outputs": [],
-            "link": link or {"kind": "uart", "baud": 1_000_000},
+            "link": {"kind": "uart", "baud": 1_000_000}, "files": {"board": "board"},
         }  # fmt: skip
-        if link is not None:
+        if is_ip:
+            manifest |= {"link": {"kind": "axi4-stream"}, "files": {"ip": "ip"}}
             (tmp_path / "manifest.json").write_text(json.dumps(manifest))
             return tmp_path
         (tmp_path / "board").mkdir()
@@ -106,7 +107,7 @@ def test_build_for_another_board_is_not_flashed(make_flashable):
 
 
 def test_plain_ip_is_not_flashed(make_flashable):
-    build = make_flashable("none", link={"kind": "axi4-stream"})
+    build = make_flashable("none", is_ip=True)
     with pytest.raises(UsageError, match="is plain IP for a design of your own: it has no bitstr"):
         plan_flashing(build)
 

@@ -1,5 +1,3 @@
-from types import SimpleNamespace
-
 import pytest
 from amaranth import Module
 from amaranth.lib import wiring
@@ -7,6 +5,7 @@ from amaranth.lib.wiring import In, Out
 
 from nnef_hw.boards import find_board
 from nnef_hw.boards.hardware.top import BoardTop
+from nnef_hw.boards.interfaces import Uart
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.errors import CheckError, ToolError
 from nnef_hw.sim.board_runner import BoardTransport
@@ -29,9 +28,8 @@ class Loopback(wiring.Component):
     pads = ()
 
     def __init__(self):
-        pins = {"rx": In(1, init=1), "tx": Out(1, init=1)}
-        super().__init__({"reset": In(1), **pins, "led": Out(1)})
-        self.phy = SimpleNamespace(signature=wiring.Signature(pins))
+        self.pins = {"rx": In(1, init=1), "tx": Out(1, init=1)}
+        super().__init__({"reset": In(1), **self.pins, "led": Out(1)})
 
     def elaborate(self, platform):
         m = Module()
@@ -40,7 +38,7 @@ class Loopback(wiring.Component):
 
 
 def loopback(baud=MHZ / 4, clk_hz=MHZ, tx="rx"):
-    return BoardTransport(LOOPBACK.format(tx=tx), clk_hz=clk_hz, baud=baud)
+    return BoardTransport(LOOPBACK.format(tx=tx), clk_hz=clk_hz, link=Uart(baud))
 
 
 @pytest.mark.parametrize("bit_cycles", [2, 4, 10 / 3, 24.4, 521])
@@ -92,7 +90,7 @@ def test_board_starts_behind_its_pll(name):
     clk_hz = settings.output_mhz * MHZ
     top = BoardTop(Loopback(), pll=settings, clk_hz=clk_hz)
     verilog = to_verilog(top, name="board_top", ports=[top.clk, top.rx, top.tx, top.led])
-    with BoardTransport(verilog, clk_hz=clk_hz, baud=clk_hz / 4) as board:
+    with BoardTransport(verilog, clk_hz=clk_hz, link=Uart(clk_hz / 4)) as board:
         board.advance(top.startup_cycles - 1)
         board.write(b"x")
         assert board.read(0) == b""
@@ -113,9 +111,9 @@ def test_broken_bytes_are_an_error(tx):
 
 def test_wrong_uses_are_refused():
     with pytest.raises(ValueError, match="must have the output port 'tx'"):
-        BoardTransport("module board_top(input clk, input rx); endmodule", clk_hz=8, baud=1)
+        BoardTransport("module board_top(input clk, input rx); endmodule", clk_hz=8, link=Uart(1))
     with pytest.raises(ValueError, match="at most half of 8 Hz, not 5"):
-        BoardTransport("", clk_hz=8, baud=5)
+        BoardTransport("", clk_hz=8, link=Uart(5))
 
 
 def test_output_of_the_model_does_not_disturb(capfd):

@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out
 from nnef_hw import parts
 from nnef_hw.boards import find_board
 from nnef_hw.boards.hardware.phy import UartPhy
+from nnef_hw.boards.interfaces import Uart
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.rtl.readers.pads import FlashPads, padded_top, pads_verilog
 from nnef_hw.sim.board_runner import BoardTransport
@@ -69,7 +70,9 @@ def test_board_reads_its_flash(tmp_path, rng, jedec_id):
     verilog = to_verilog(core, name="core", ports=signals) + top + pads_verilog()
     model = FlashModel(FLASH, 24.0, image, 64, jedec_id=jedec_id)
     verilog = simulated_board(verilog, [model])
-    with BoardTransport(verilog, clk_hz=CLK_HZ, baud=CLK_HZ / DIVIDER, top="board_sim") as board:
+    with BoardTransport(
+        verilog, clk_hz=CLK_HZ, link=Uart(CLK_HZ / DIVIDER), top="board_sim"
+    ) as board:
         if jedec_id is not None:
             assert board.read(0.01) == bytes([jedec_id >> 8 & 0xFF])
             return

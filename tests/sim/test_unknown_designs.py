@@ -15,10 +15,10 @@ from icarus_bench import (
 )
 
 from nnef_hw.boards import find_board
-from nnef_hw.codegen.board import DEFAULT_BAUD
+from nnef_hw.boards.interfaces import DEFAULT_LINK
 from nnef_hw.codegen.fusesoc import axi_testbench
 from nnef_hw.codegen.ip import axi_wrapper
-from nnef_hw.codegen.manifest import link_entry, make_manifest
+from nnef_hw.codegen.manifest import make_manifest
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.engine.hardware.accelerator import EngineAccelerator
 from nnef_hw.engine.timing.timing import simulate_frames
@@ -129,9 +129,7 @@ def test_plain_ip_without_its_reset_is_unknown(ip):
 
 def requests_of(graph, plan, board):
     """Return a session: requests and replies, which run a frame."""
-    manifest = make_manifest(
-        graph, plan, generator=GENERATOR, link=link_entry("uart", DEFAULT_BAUD)
-    )
+    manifest = make_manifest(graph, plan, generator=GENERATOR, link=DEFAULT_LINK)
     codes = random_codes(graph, 1)
     [source], [sink] = plan.inputs, plan.outputs
     sent = to_stream(codes[graph.inputs[0]], source).astype(np.int8).tobytes()
@@ -172,6 +170,6 @@ def test_a_boards_top(name, fix, tmp_path):
     verilog = core_without_initial_values(board_of(graph, plan, board).verilog)
     run_board(
         tmp_path, verilog + PLL_MODELS, requests_of(graph, plan, board),
-        bit=round(plan.clock_mhz * 1e6 / DEFAULT_BAUD),
+        bit=round(plan.clock_mhz * 1e6 / DEFAULT_LINK.baud),
         startup=2000, pause=plan.latency + 100,
     )  # fmt: skip

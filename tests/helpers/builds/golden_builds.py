@@ -10,7 +10,7 @@ import golden_networks as networks
 from golden_digests import fixed_graph
 
 from nnef_hw.architectures import find_architecture
-from nnef_hw.boards.hardware.core import DEFAULT_BAUD
+from nnef_hw.boards.interfaces import DEFAULT_LINK, find_link
 from nnef_hw.flow.emit import emit
 from nnef_hw.flow.options import BuildOptions, find_target
 from nnef_hw.flow.summary import make_report
@@ -55,13 +55,13 @@ class GoldenBuild:
         )
         options = BuildOptions(
             model=Path("unused"), board=self.board, device=self.device, out=Path("unused"),
-            link=self.link,
+            link=find_link(self.link),
         )  # fmt: skip
         found = {"program": _digest(json.dumps(architecture.program(plan)))}
         if not plan.images:
             insides = architecture.report(plan, fixed, target, architecture.timeline(plan))
             report = make_report(
-                plan=plan, insides=insides, others=[], target=target, baud=DEFAULT_BAUD,
+                plan=plan, insides=insides, others=[], target=target, link=DEFAULT_LINK,
                 synthesis=None, simulation=None, accuracy=None, bitstream=None, seconds={},
                 commands=[],
             )  # fmt: skip

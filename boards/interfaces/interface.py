@@ -1,0 +1,134 @@
+"""Sources, sinks and links: what stands between an accelerator and the pins of a board."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, ClassVar
+
+from nnef_hw.boards.interfaces.pins import PinUse
+
+__all__ = ["FarEnd", "Interface", "Option", "Sink", "Source"]
+
+
+@dataclass(frozen=True)
+class FarEnd:
+    """What is at the other end of an interface's wires when a board is simulated.
+
+    Parameters
+    ----------
+    path
+        C++ header with a class for it, see ``far_end.h``.
+    name
+        The class.
+    arguments
+        Numbers that an object of it is made with.
+    """
+
+    path: Path
+    name: str
+    arguments: Sequence[float] = ()
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option of the command line that one interface has.
+
+    Parameters
+    ----------
+    name
+        Parameter of the interface; on the command line ``--name``.
+    type
+        Makes its value of a text.
+    help
+        What the command line says of it.
+    """
+
+    name: str
+    type: Any
+    help: str
+
+
+class Interface(ABC):
+    """Something beyond the accelerator, with hardware and pins of its own.
+
+    What is asked here needs no Amaranth. The hardware is a component of its own, which is imported
+    only when it is made. All pins of the component are members of its signature beside its
+    streams, and have the names, directions and widths of :attr:`pins`.
+    """
+
+    name: ClassVar[str]
+    """Its name on the command line, and ``kind`` in the manifest."""
+    sort: ClassVar[str]
+    """What a message calls its sort: ``link``, ``source`` or ``sink``."""
+    options: ClassVar[tuple[Option, ...]] = ()
+    """Options of the command line that it alone has; each is a parameter of the class."""
+    hardware: ClassVar[str]
+    """``module:class`` of its component."""
+
+    @property
+    def title(self) -> str:
+        """What a message calls it: ``link spi``."""
+        return f"{self.sort} {self.name}"
+
+    @property
+    @abstractmethod
+    def pins(self) -> Mapping[str, PinUse]:
+        """What it needs of a board, by the name that the board and the top's ports have for it."""
+
+    @abstractmethod
+    def check_clock(self, clk_hz: int) -> None:
+        """Refuse a clock that the hardware cannot work with.
+
+        Raises
+        ------
+        TargetError
+            With the numbers, and the option that would help.
+        """
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """Return its entry in the manifest: ``kind``, and all that makes an equal object again."""
+
+    @classmethod
+    @abstractmethod
+    def from_json(cls, entry: Mapping[str, Any]) -> "Interface":
+        """Return what an entry of the manifest describes."""
+
+    @abstractmethod
+    def far_end(self, clk_hz: float) -> FarEnd:
+        """Return what is beyond the pins where the board is simulated with such a clock."""
+
+    @abstractmethod
+    def parameters(self, clk_hz: int) -> Mapping[str, Any]:
+        """Return what the component is made with for a clock, by name."""
+
+    @classmethod
+    def hardware_class(cls) -> Any:
+        """Return the class of the component; its module is imported only now."""
+        module, _, name = cls.hardware.partition(":")
+        return getattr(import_module(module), name)
+
+
+class Source(Interface):
+    """Something that an input of an accelerator comes from.
+
+    Its component, made with the ``layout`` of the input's beats as well, has a stream ``o`` of
+    them: whole frames, each of which ends with ``last``; a reset makes it begin with a new one. The
+    accelerator may let it wait for any time. A source that cannot wait, as a microphone cannot,
+    counts what it loses.
+    """
+
+    sort = "source"
+
+
+class Sink(Interface):
+    """Something that an output of an accelerator goes to.
+
+    Its component, made with the ``layout`` of the output's beats as well, has a stream ``i`` of
+    them. It gets every frame that the host gets, and none of a replay. While it lets the
+    accelerator wait, other sinks of the output wait, too. A reset makes it wait for a new frame.
+    """
+
+    sort = "sink"

@@ -1,0 +1,91 @@
+"""Ways to a host: links over pins of a board, and the streams of plain IP."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, ClassVar
+
+from nnef_hw.boards.interfaces.interface import Sink, Source
+from nnef_hw.errors import UsageError
+from nnef_hw.host.link import Transport
+
+__all__ = ["HostLink", "Link", "PlainStreams"]
+
+
+class Link(ABC):
+    """How a build is reached, as its manifest says."""
+
+    name: ClassVar[str]
+    """``kind`` in the manifest."""
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """Return the entry ``link`` of the manifest."""
+
+    @abstractmethod
+    def files(self, module: str) -> dict[str, str]:
+        """Return what the build has beside the accelerator, as the manifest's ``files``.
+
+        ``module`` is the accelerator's.
+        """
+
+    @property
+    def serial_baud(self) -> int:
+        """Rate of the serial port that a host opens; 0 where it opens none."""
+        return 0
+
+    def open(self, port: str, build: Path) -> AbstractContextManager[Transport]:
+        """Open a port of the computer that leads to the board.
+
+        Raises
+        ------
+        UsageError
+            If there is no such port, or the link is not for ports of a computer.
+        """
+        raise UsageError(
+            f"{str(build)!r} has the link {self.name!r}, which is not a serial port",
+            remedy="build it with --link uart")
+
+
+class PlainStreams(Link):
+    """The AXI4-Streams of plain IP, which has no board and no host around it."""
+
+    name = "axi4-stream"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the entry of the manifest."""
+        return {"kind": self.name}
+
+    def files(self, module: str) -> dict[str, str]:
+        """Return folder and description of the IP."""
+        return {"ip": "ip", "core": f"{module}.core"}
+
+
+class HostLink(Link, Source, Sink):
+    """A link between a host and a board, by the protocol of docs/protocol.md.
+
+    It is the source of all inputs that have no other one, and a sink of all outputs. What it
+    carries are packets of bytes, which :class:`.PacketLink` makes into frames and back; so its
+    component, the phy, has streams ``o`` and ``i`` of bytes, see :mod:`.phy`.
+    """
+
+    sort = "link"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the entry of the manifest, with the options."""
+        options = {option.name: getattr(self, option.name) for option in self.options}
+        return {"kind": self.name, **options, "protocol": "docs/protocol.md"}
+
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Any]) -> "HostLink":
+        """Return the link of an entry."""
+        return cls(**{option.name: entry[option.name] for option in cls.options})
+
+    def files(self, module: str) -> dict[str, str]:
+        """Return the folder of the board's files."""
+        return {"board": "board"}
+
+    @abstractmethod
+    def bytes_per_second(self, clock_mhz: float) -> float:
+        """Return how many bytes pass one way in a second, at most."""
