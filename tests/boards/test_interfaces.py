@@ -1,3 +1,4 @@
+# amaranth: UnusedElaboratable=no
 """Links as objects: those that there are, and one that is made up here."""
 
 import re
