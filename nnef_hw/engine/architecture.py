@@ -13,7 +13,7 @@ from nnef_hw.engine.layers.layer import Shape
 from nnef_hw.engine.layers.network import lower
 from nnef_hw.engine.layers.support import check_engine
 from nnef_hw.engine.memory.store import find_store, stores
-from nnef_hw.engine.planning.plan import KEPT, SIMULATED, EnginePlan
+from nnef_hw.engine.planning.plan import SIMULATED, EnginePlan
 from nnef_hw.engine.planning.solver import ARCH, has_room, schedule_engine
 from nnef_hw.engine.program.design import Design
 from nnef_hw.engine.program.listing import list_program
@@ -98,10 +98,10 @@ class SharedArray(Architecture[EnginePlan]):
         if "bitstream" in value:
             kept = value["bitstream"]
             existing = replace(
-                design.engine, fields=dict(kept["fields"]),
+                design.engine.with_kept(kept),
+                fields=dict(kept["fields"]),
                 same_fields={name: (width, same) for name, width, same in kept["same_fields"]},
-                **{name: kept[name] for name in KEPT},
-            )  # fmt: skip
+            )
             design = replace(design, existing=existing)
         plan = EnginePlan(design, value["board"], value["clock_mhz"], Resources(**value["link"]))
         if value != plan.to_json():

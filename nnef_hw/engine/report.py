@@ -78,7 +78,7 @@ def _memory_map(plan: EnginePlan) -> dict[str, Any]:
     """Return the places of tensors in the memory of codes, in bytes, and the steps of a frame."""
     design = plan.design
     lanes, turn = design.shape.lanes, design.turn
-    words = design.engine.code_words
+    words = design.engine.codes.words
     return {
         "steps": [
             span.name for span, step in zip(plan.spans, design.sequence, strict=True)
@@ -122,7 +122,7 @@ def _layer(plan: EnginePlan, graph: Graph, station: LayerStation | TailStation) 
     return row | {
         "kind": layer.label, "kernel": list(layer.kernel), "parameters": layer.parameters,
         "macs": layer.macs, "multipliers": plan.multipliers,
-        "in_dsp": plan.design.engine.in_dsp, "busy_cycles": per_frame(span.busy),
+        "in_dsp": plan.design.engine.array.in_dsp, "busy_cycles": per_frame(span.busy),
         "waiting_cycles": station.cycles - per_frame(span.busy),
         "utilization": plan.batch * layer.macs / (span.cycles * plan.multipliers),
         "weight_bytes": layer.weight_bytes, "stall_cycles": per_frame(span.stalled),

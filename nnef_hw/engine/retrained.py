@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import fields, replace
+from dataclasses import replace
 
 from nnef_hw.architecture.architecture import Kept, Port
 from nnef_hw.arithmetic.numerics import AddRequant, Requant, signed_bits
@@ -13,24 +13,15 @@ from nnef_hw.engine.layers.network import lower
 from nnef_hw.engine.program.design import Design
 from nnef_hw.errors import NnefHwError, UsageError
 from nnef_hw.ir import Graph, Node
-from nnef_hw.parts.engine.engine import Engine
-from nnef_hw.parts.engine.program import QUANTITIES, SIGNED_FIELDS
+from nnef_hw.parts.engine.fields import Fact
+from nnef_hw.parts.engine.requantizer import SecondRounding
+from nnef_hw.parts.engine.residual import TensorSums
 
 __all__ = ["differences", "fit_shifts", "kept", "retrained"]
 
 _BELOW = 1 - 2.0**-12
 """Factors are rounded, and scales of weights moved a little."""
 _REBUILD = "build it without --weights-of"
-_LARGEST = {
-    "shift": "a shift of {}", "residual_shift": "a shift of {} behind sums of two tensors",
-    "tables": "{} functions by table",
-}  # fmt: skip
-"""What a bitstream may have more of."""
-_LOOKED_AT_LATER = frozenset({
-    "acc_bits", "factor_bits", "residual_bits", "digit_bits", "least_shift", "more_shift_bits",
-    "fields", "same_fields",
-})  # fmt: skip
-"""What every number of the program is compared with."""
 
 
 def kept(design: Design) -> Kept:
@@ -39,11 +30,13 @@ def kept(design: Design) -> Kept:
     Factors must not be larger than what its fields hold.
     """
     engine = design.engine
-    layer_factor = ((1 << engine.factor_bits) - 1) * _BELOW / (1 << engine.shift)
+    requantizer, sums = engine.requantizer, engine.find(TensorSums)
+    most = (1 << requantizer.factor_bits) - 1
+    layer_factor = most * _BELOW / (1 << requantizer.shift)
     sum_factor = math.inf
-    if engine.residual_bits:
-        most = (1 << (engine.residual_bits - 1)) - 1
-        sum_factor = most * _BELOW / (1 << engine.residual_shift)
+    if sums is not None:
+        most = (1 << (sums.bits - 1)) - 1
+        sum_factor = most * _BELOW / (1 << sums.shift)
     return Kept(layer_factor, sum_factor)
 
 
@@ -54,10 +47,11 @@ def fit_shifts(graph: Graph, design: Design) -> Graph:
     """
     changed: dict[str, Node] = {}
     engine = design.engine
+    sums = engine.find(TensorSums)
     for layer in lower(graph, design.device).layers:
-        steps = [(layer.node, layer.scale.shift - engine.shift)]
+        steps = [(layer.node, layer.scale.shift - engine.requantizer.shift)]
         if layer.residual is not None:
-            excess = layer.residual.shift - engine.residual_shift
+            excess = layer.residual.shift - (0 if sums is None else sums.shift)
             steps.append((layer.residual.node, excess))
         for node, excess in steps:
             requant = node.attrs.get("requant")
@@ -145,57 +139,49 @@ def differences(own: Design, built: Design) -> Iterator[str]:
             yield f"output {sink.tensor!r} has another last node"
         elif tail is not None and was_tail is not None and tail.part != was_tail.part:
             yield f"{tail.name!r} has another size or format"
-    yield from _sizes(own.engine, built.engine)
-
-
-def _sizes(own: Engine, built: Engine) -> Iterator[str]:
-    """Yield what of an engine does not suffice, or is another one's."""
-    for field in fields(Engine):
-        wanted, there = getattr(own, field.name), getattr(built, field.name)
-        if field.name in _LARGEST:
-            if wanted > there:
-                yield f"it takes {_LARGEST[field.name].format(wanted)}, there is one of {there}"
-        elif field.name not in _LOOKED_AT_LATER and wanted != there:
-            yield f"its {field.name} is {wanted}, there {there}"
+    yield from own.engine.differences(built.engine)
 
 
 def _misfits(design: Design) -> Iterator[str]:
     """Yield what of a program has no room in the fields of its engine."""
-    engine = design.engine
+    engine, layout = design.engine, design.engine.layout
+    rounding = engine.find(SecondRounding)
     for layer in design.layers:
         bits = max(design.factors(layer)).bit_length()
-        if bits > engine.factor_bits:
-            yield (
-                f"layer {layer.name!r} takes factors of {bits} bits, there are {engine.factor_bits}"
-            )
+        if bits > (most := engine.requantizer.factor_bits):
+            yield f"layer {layer.name!r} takes factors of {bits} bits, there are {most}"
             return
-        shifts = range(engine.least_shift, engine.least_shift + (1 << engine.more_shift_bits))
-        if engine.rounds_twice and (far := {*design.shifts(layer)}.difference(shifts)):
-            yield (
-                f"layer {layer.name!r} takes a shift of {min(far)}, there are {shifts.start} to "
-                f"{shifts[-1]}"
-            )
-            return
+        if rounding is not None:
+            least = rounding.least_shift
+            shifts = range(least, least + (1 << rounding.more_shift_bits))
+            if far := {*design.shifts(layer)}.difference(shifts):
+                yield (
+                    f"layer {layer.name!r} takes a shift of {min(far)}, there are {least} to "
+                    f"{shifts[-1]}"
+                )
+                return
         bits = signed_bits(*layer.largest_sum)
-        if bits > engine.acc_bits:
-            yield f"layer {layer.name!r} takes sums of {bits} bits, there are {engine.acc_bits}"
+        if bits > (most := engine.array.acc_bits):
+            yield f"layer {layer.name!r} takes sums of {bits} bits, there are {most}"
             return
     for name, instruction in zip(design.names, design.instructions, strict=True):
-        for field, value in instruction.fields.items():
-            if field in engine.same_fields:
-                _, there = engine.same_fields[field]
+        for field, value in instruction.values.items():
+            if field in layout.constants:
+                _, there = layout.constants[field]
                 if value != there:
                     yield f"layer {name!r} has {field} = {value}, all layers there {there}"
                     return
-            elif field in engine.fields and not _fits(field, value, engine.fields[field]):
-                yield f"layer {name!r} has {field} = {value}, of {engine.fields[field]} bits there"
-                return
+            elif field in layout.widths:
+                bits = layout.widths[field]
+                if not _fits(engine.facts[field], value, bits):
+                    yield f"layer {name!r} has {field} = {value}, of {bits} bits there"
+                    return
 
 
-def _fits(name: str, value: int, bits: int) -> bool:
-    if name in QUANTITIES or name == "other":
-        return True  # addresses, modulo their memory
-    if name in SIGNED_FIELDS:
+def _fits(fact: Fact, value: int, bits: int) -> bool:
+    if fact.wraps:
+        return True
+    if fact.signed:
         return signed_bits(min(value, 0), max(value, 0)) <= bits
     return 0 <= value < 1 << bits
 

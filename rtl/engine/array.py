@@ -5,6 +5,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from nnef_hw.parts.engine.engine import Engine
+from nnef_hw.parts.engine.pairs import Gather, Maxima, Minima, Products
 from nnef_hw.parts.engine.sizes import CODE_BITS
 from nnef_hw.rtl.base.primitives import restarted_sum
 from nnef_hw.rtl.engine.products import add_products
@@ -23,37 +24,44 @@ def result_layout(part: Engine, **fields):
         "valid": 1,
         "first": 1,
         "last": 1,
-        "constant": part.fields["constant"],
-        "write": part.fields["write"],
+        "constant": part.layout.widths["constant"],
+        "write": part.layout.widths["write"],
         **fields,
     })
 
 
+def _packs(part: Engine):
+    """Return whether single codes may go to one word after the other."""
+    gather = part.find(Gather)
+    return gather is not None and gather.packs
+
+
 def sums_layout(part: Engine):
     """Payload of the sums that leave together."""
-    return result_layout(part, accs=data.ArrayLayout(signed(part.acc_bits), part.results))
+    array = part.array
+    return result_layout(part, accs=data.ArrayLayout(signed(array.acc_bits), array.results))
 
 
 class EngineArray(wiring.Component):
     """Multiply words of codes by weights of every row, and add the products of a pass.
 
-    In a convolution the products of a row's lanes are added in a tree, ``part.tree_cycles`` cycles
+    In a convolution the products of a row's lanes are added in a tree, ``tree_cycles`` cycles
     long, and every row has a sum of what comes from there (:func:`.add_products`). What is
     computed channel by channel has a sum for every lane instead, in the same registers: without the
-    tree, and of the first row alone, or of ``part.slide_rows`` of them, between which the sums
-    move. When a pass ends its sums are kept apart, and leave, ``part.results`` per cycle, while the
+    tree, and of the first row alone, or of ``slide_rows`` of them, between which the sums
+    move. When a pass ends its sums are kept apart, and leave, ``results`` per cycle, while the
     next pass is computed. With ``maximum`` these may be the greatest codes of every lane instead,
     times 64; or the least ones, which ``inverts`` makes the greatest before and what they were
     behind. The codes of the first word of a pass, less 128, are the weights of the first row for a
     later one with ``times_kept``.
 
     Golden model: ``acc[r] = sum over words and lanes of code * weight``, modulo ``2**acc_bits``;
-    of rows behind ``part.plain_rows`` plus :func:`.fast_offsets` of the pass.
+    of rows behind ``plain_rows`` plus :func:`.fast_offsets` of the pass.
 
     Members
     -------
     word : In(word_layout)
-        The word that is read, ``part.operand_stage`` cycles before its codes and weights come.
+        The word that is read, ``operand_stage`` cycles before its codes and weights come.
     by_lane, takes_maximum, inverts : In(1)
         How results are made; as the word is read, and until its sums are kept.
     gathers : In(1)
@@ -63,7 +71,7 @@ class EngineArray(wiring.Component):
         Whether the word after the one that was written last is written next, not that of the
         address; an instruction begins. Only if there are such layers.
     adds : In(1)
-        Results leave ``part.residual_cycles`` cycles apart; only if that is more than one.
+        Results leave ``slow_pace`` cycles apart; only if that is more than one.
     codes : In(lanes * 8)
         Unsigned codes, lane 0 lowest.
     weights : In(rows * lanes * 8)
@@ -80,13 +88,13 @@ class EngineArray(wiring.Component):
             "word": In(word_layout(part)),
             "by_lane": In(1),
             "takes_maximum": In(1),
-            "codes": In(part.word_bits),
-            "weights": In(part.products * CODE_BITS),
+            "codes": In(part.array.word_bits),
+            "weights": In(part.array.products * CODE_BITS),
             "result": Out(sums_layout(part)),
-            **({"inverts": In(1)} if part.inverts else {}),
-            **({"adds": In(1)} if part.residual_cycles > 1 else {}),
-            **({"gathers": In(1)} if part.gathers else {}),
-            **({"packs": In(1), "begin": In(1)} if part.packs else {}),
+            **({"inverts": In(1)} if part.has(Minima) else {}),
+            **({"adds": In(1)} if part.pipeline.slow_pace > 1 else {}),
+            **({"gathers": In(1)} if part.has(Gather) else {}),
+            **({"packs": In(1), "begin": In(1)} if _packs(part) else {}),
         })
 
     def elaborate(self, platform):
@@ -97,22 +105,23 @@ class EngineArray(wiring.Component):
         own = {
             "valid": word.valid, "fresh": word.fresh, "shift": word.shift,
             "keep": word.keep & word.valid,
-            **({"times_kept": word.times_kept} if part.multiplies else {}),
+            **({"times_kept": word.times_kept} if part.has(Products) else {}),
         }  # fmt: skip
         layout = data.StructLayout(dict.fromkeys(own, 1))
-        flags = {part.read_stage: layout(Cat(own.values()))}
-        for n in range(part.read_stage + 1, part.keep_stage(by_lane=False) + 1):
+        flags = {part.pipeline.read_stage: layout(Cat(own.values()))}
+        for n in range(part.pipeline.read_stage + 1, part.pipeline.keep_stage(by_lane=False) + 1):
             flags[n] = Signal(layout, name=f"flags{n}")
             m.d.sync += flags[n].eq(flags[n - 1])
-        weights = self._weights(m, flags[part.operand_stage])
+        weights = self._weights(m, flags[part.pipeline.operand_stage])
         products, trees = add_products(m, part, self.codes, weights)
         sums = self._sums(m, platform, flags, products, trees)
-        if part.maximum:
-            sums = self._maxima(m, flags[part.operand_stage], sums)
+        if part.has(Maxima):
+            sums = self._maxima(m, flags[part.pipeline.operand_stage], sums)
         # The constant of a result is read a cycle before it is there.
         soon, keep = Signal(), Signal()
         for before, signal in ((1, soon), (0, keep)):
-            ends = [flags[part.keep_stage(by_lane=way) - before].keep for way in (False, True)]
+            stages = [part.pipeline.keep_stage(by_lane=way) - before for way in (False, True)]
+            ends = [flags[stage].keep for stage in stages]
             m.d.comb += signal.eq(Mux(self.by_lane, ends[1], ends[0]))
         self._drain(m, soon, keep, sums)
         return m
@@ -120,42 +129,43 @@ class EngineArray(wiring.Component):
     def _weights(self, m, reading):
         """Return the weights, of which those of the first row may be codes that were kept."""
         part = self.part
-        if not part.multiplies:
+        if not part.has(Products):
             return self.weights
-        kept = Signal(part.word_bits, name="kept_codes", reset_less=True)
-        middle = Const(1 << (CODE_BITS - 1), CODE_BITS).replicate(part.lanes)
+        kept = Signal(part.array.word_bits, name="kept_codes", reset_less=True)
+        middle = Const(1 << (CODE_BITS - 1), CODE_BITS).replicate(part.array.lanes)
         with m.If(reading.valid & reading.fresh):
             m.d.sync += kept.eq(self.codes ^ middle)
         weights = Signal.like(self.weights, name="chosen_weights")
-        first = Mux(reading.times_kept, kept, self.weights[: part.word_bits])
-        m.d.comb += weights.eq(Cat(first, self.weights[part.word_bits :]))
+        first = Mux(reading.times_kept, kept, self.weights[: part.array.word_bits])
+        m.d.comb += weights.eq(Cat(first, self.weights[part.array.word_bits :]))
         return weights
 
     def _sums(self, m, platform, flags, products, trees):
         """Return the sums of all rows; or of all lanes, if these are added by themselves."""
         part = self.part
-        alone = flags[part.sum_stage]
+        stage = part.pipeline.sum_stage
+        alone, added = flags[stage], flags[stage + part.array.tree_cycles]
         first = Signal.like(alone, name="adding")
-        m.d.comb += first.eq(Mux(self.by_lane, alone, flags[part.sum_stage + part.tree_cycles]))
+        m.d.comb += first.eq(Mux(self.by_lane, alone, added))
         sums = [
             [
-                Signal(signed(part.acc_bits), name=f"acc{row}_{n}", reset_less=True)
-                for n in range(part.lanes if row else part.rows)
+                Signal(signed(part.array.acc_bits), name=f"acc{row}_{n}", reset_less=True)
+                for n in range(part.array.lanes if row else part.array.rows)
             ]
-            for row in range(part.slide_rows)
+            for row in range(part.array.slide_rows)
         ]
         for row, slots in enumerate(sums):
             adding = alone if row else first
             for n, own in enumerate(slots):
                 added = products[row][n] if row else trees[n]
-                if row == 0 and n < part.lanes:
+                if row == 0 and n < part.array.lanes:
                     added = Signal.like(trees[n], name=f"operand{n}")
                     m.d.comb += added.eq(Mux(self.by_lane, products[0][n], trees[n]))
                 base, begins = own, adding.fresh
-                if n < part.lanes and row + 1 < part.slide_rows:
+                if n < part.array.lanes and row + 1 < part.array.slide_rows:
                     base = Signal.like(own, name=f"base{row}_{n}")
                     m.d.comb += base.eq(Mux(adding.shift, sums[row + 1][n], own))
-                elif n < part.lanes:
+                elif n < part.array.lanes:
                     # What moves into the last of these rows is nothing.
                     begins = adding.fresh | adding.shift
                 total = restarted_sum(
@@ -169,8 +179,8 @@ class EngineArray(wiring.Component):
         """Return what is kept: the sums, or the greatest codes of all lanes."""
         part = self.part
         kept = list(sums)
-        inverted = self.inverts.replicate(CODE_BITS) if part.inverts else None
-        for lane in range(part.lanes):
+        inverted = self.inverts.replicate(CODE_BITS) if part.has(Minima) else None
+        for lane in range(part.array.lanes):
             code = self.codes.word_select(lane, CODE_BITS)
             if inverted is not None:
                 code = code ^ inverted
@@ -178,7 +188,8 @@ class EngineArray(wiring.Component):
             with m.If(reading.valid & (reading.fresh | (code > best))):
                 m.d.sync += best.eq(code)
             # As late as the sums are.
-            for n in range(part.keep_stage(by_lane=True) - part.operand_stage - 1):
+            cycles = part.pipeline.keep_stage(by_lane=True) - part.pipeline.operand_stage
+            for n in range(cycles - 1):
                 later = Signal.like(best, name=f"best{lane}_{n}", reset_less=True)
                 m.d.sync += later.eq(best)
                 best = later
@@ -189,47 +200,49 @@ class EngineArray(wiring.Component):
 
     def _drain(self, m, soon, keep, sums):
         """Keep the sums of a pass, and give so many of them per cycle."""
-        part, together = self.part, self.part.results
-        kept = [Signal(signed(part.acc_bits), name=f"kept{n}") for n in range(part.rows)]
+        part, together = self.part, self.part.array.results
+        acc_bits, rows = part.array.acc_bits, part.array.rows
+        kept = [Signal(signed(acc_bits), name=f"kept{n}") for n in range(rows)]
         leaves, moves = Const(1), Const(1)
-        if part.residual_cycles > 1:
-            tick = Signal(range(part.residual_cycles))
+        pace = part.pipeline.slow_pace
+        if pace > 1:
+            tick = Signal(range(pace))
             m.d.sync += tick.eq(Mux(keep | ~self.adds, 0, tick + 1))
-            leaves, moves = tick == 0, ~self.adds | (tick == part.residual_cycles - 1)
+            leaves, moves = tick == 0, ~self.adds | (tick == pace - 1)
         with m.If(keep | moves):
             for n, total in enumerate(kept):
-                following = kept[n + together] if n + together < part.rows else total
+                following = kept[n + together] if n + together < part.array.rows else total
                 m.d.sync += total.eq(Mux(keep, sums[n], following))
 
         place, next_constant = self._place(m)
-        remaining = Signal(part.bits("results"))
-        lane = Signal(range(part.lanes))
-        constant = Signal(part.fields["constant"])
-        write = Signal(part.fields["write"])
-        first_lane, last_lane = Const(0), Const(part.lanes - together)
-        if part.gathers and together > 1:
-            last_lane = Mux(self.gathers, part.lanes - 1, last_lane)
-        if part.gathers:
+        remaining = Signal(part.layout.bits("results"))
+        lane = Signal(range(part.array.lanes))
+        constant = Signal(part.layout.widths["constant"])
+        write = Signal(part.layout.widths["write"])
+        first_lane, last_lane = Const(0), Const(part.array.lanes - together)
+        if part.has(Gather) and together > 1:
+            last_lane = Mux(self.gathers, part.array.lanes - 1, last_lane)
+        if part.has(Gather):
             first_lane = Signal.like(lane, name="first_lane")
             with m.If(keep & self.gathers):
                 m.d.sync += first_lane.eq(first_lane + 1)
         filled = Const(0)
-        if part.packs:
+        if _packs(part):
             filled = Signal.like(write, name="filled")
             with m.If(self.begin):
                 m.d.sync += filled.eq(0)
             with m.Elif(keep & self.packs):
-                m.d.sync += filled.eq(filled + (first_lane == part.lanes - 1))
+                m.d.sync += filled.eq(filled + (first_lane == part.array.lanes - 1))
         with m.If(keep):
             m.d.sync += [
                 remaining.eq(place.results),
                 lane.eq(first_lane),
-                write.eq(place.write + filled if part.packs else place.write),
+                write.eq(place.write + filled if _packs(part) else place.write),
             ]
         with m.Elif((remaining != 0) & moves):
             m.d.sync += [remaining.eq(remaining - 1), lane.eq(lane + together)]
-            if part.rows > part.lanes:
-                with m.If(lane == part.lanes - together):
+            if part.array.rows > part.array.lanes:
+                with m.If(lane == part.array.lanes - together):
                     m.d.sync += write.eq(write + 1)
         with m.If(soon):
             m.d.sync += constant.eq(next_constant)
@@ -254,15 +267,16 @@ class EngineArray(wiring.Component):
         """
         part, word = self.part, self.word
         layout = data.StructLayout({
-            name: part.bits(name) for name in ("results", "constant", "write")
+            name: part.layout.bits(name) for name in ("results", "constant", "write")
         })
         place = layout(Cat(word.results, word.constant, word.write))
-        if part.results > 1:
+        if part.array.results > 1:
             return self._place_in_time(m, layout, place)
         arrives = word.valid & word.keep
-        waits = max(0, part.keep_stage(by_lane=False) - part.lanes - part.read_stage)
-        if part.gathers:
-            waits = part.keep_stage(by_lane=True) - part.read_stage - 1
+        cycles = part.pipeline
+        waits = max(0, cycles.keep_stage(by_lane=False) - part.array.lanes - cycles.read_stage)
+        if part.has(Gather):
+            waits = cycles.keep_stage(by_lane=True) - cycles.read_stage - 1
         for n in range(waits):
             later = Signal(layout, name=f"place{n}", reset_less=True)
             arrives_later = Signal(name=f"arrives{n}")
@@ -271,21 +285,20 @@ class EngineArray(wiring.Component):
         held = Signal(layout, name="place", reset_less=True)
         with m.If(arrives):
             m.d.sync += held.eq(place)
-        if not part.gathers:
+        if not part.has(Gather):
             return held, held.constant
         return held, Mux(self.by_lane, place.constant, held.constant)
 
     def _place_in_time(self, m, layout, place):
         """Return the same, of words that are as many cycles ago as their sums take."""
         part = self.part
-        places = {part.read_stage: place}
-        for n in range(part.read_stage + 1, part.keep_stage(by_lane=False) + 1):
+        places = {part.pipeline.read_stage: place}
+        for n in range(part.pipeline.read_stage + 1, part.pipeline.keep_stage(by_lane=False) + 1):
             places[n] = Signal(layout, name=f"place{n}", reset_less=True)
             m.d.sync += places[n].eq(places[n - 1])
+        stages = [part.pipeline.keep_stage(by_lane=way) for way in (True, False)]
         here, soon = (
-            layout(Mux(self.by_lane, *(
-                places[part.keep_stage(by_lane=way) - before].as_value() for way in (True, False)
-            )))
+            layout(Mux(self.by_lane, *(places[stage - before].as_value() for stage in stages)))
             for before in (0, 1)
         )
         return here, soon.constant

@@ -6,6 +6,7 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from nnef_hw.parts.engine.border import Batch
 from nnef_hw.parts.engine.engine import Engine
 from nnef_hw.parts.engine.program import Kind
 from nnef_hw.parts.engine.sizes import CODE_BITS
@@ -77,11 +78,11 @@ class EngineLoader(wiring.Component):
             "begin": In(1),
             "done": Out(1),
             "parameters": In(parameter_layout(part)),
-            "address": Out(part.fields["write"]),
+            "address": Out(part.layout.widths["write"]),
             "enable": Out(1),
             "step": Out(1),
-            "word": In(part.word_bits),
-            "following": Out(part.word_bits),
+            "word": In(part.array.word_bits),
+            "following": Out(part.array.word_bits),
         })
 
     @property
@@ -93,9 +94,9 @@ class EngineLoader(wiring.Component):
         m = Module()
         part, parameters = self.part, self.parameters
         active = Signal()
-        row = Signal(part.bits("rows"))
-        place = Signal(part.bits("length"))
-        missing = Signal(part.bits("length"))
+        row = Signal(part.layout.bits("rows"))
+        place = Signal(part.layout.bits("length"))
+        missing = Signal(part.layout.bits("length"))
         padding, ends, is_last, step = Signal(), Signal(), Signal(), self.step
         # It is closed from its last code on, since whether that comes is known late.
         closed = Signal()
@@ -158,8 +159,8 @@ class EngineSender(wiring.Component):
     """Give the codes of a tensor in memory to a stream: a code per cycle, and some more per word.
 
     It reads its first word two cycles after its ``begin``, and offers its first code in cycle
-    ``part.before_send`` of the instruction; the first one of a further word comes
-    ``part.between_words`` cycles after the last one before was offered, or later, in the cycle
+    ``before_send`` of the instruction; the first one of a further word comes
+    ``between_words`` cycles after the last one before was offered, or later, in the cycle
     after that was taken. ``done`` is set in the cycle in which the last one is taken.
 
     Members
@@ -176,7 +177,7 @@ class EngineSender(wiring.Component):
         The word that is read, while ``is_active``.
     is_active : Out(1)
     word : In(lanes * 8)
-        That word, ``part.between_words - 1`` cycles later, as long as it is read.
+        That word, ``between_words - 1`` cycles later, as long as it is read.
     """
 
     unproved = "its ports follow an instruction of a program; tests/engine simulates it"
@@ -190,8 +191,8 @@ class EngineSender(wiring.Component):
             "done": Out(1),
             "parameters": In(parameter_layout(part)),
             "is_active": Out(1),
-            "address": Out(part.fields["read"] - part.lane_bits),
-            "word": In(part.word_bits),
+            "address": Out(part.layout.widths["read"] - part.lane_bits),
+            "word": In(part.array.word_bits),
         })
 
     @property
@@ -203,15 +204,15 @@ class EngineSender(wiring.Component):
         m = Module()
         part, parameters = self.part, self.parameters
         starting, reading, ready = Signal(), Signal(), Signal()
-        pixel = Signal(part.bits("pixels"))
-        block = Signal(part.bits("blocks"))
-        lane = Signal(range(part.lanes))
+        pixel = Signal(part.layout.bits("pixels"))
+        block = Signal(part.layout.bits("blocks"))
+        lane = Signal(range(part.array.lanes))
         last_block, last_lane, ends, takes = Signal(), Signal(), Signal(), Signal()
         valid, taken, last = Signal(), Signal(), Signal()
         # Of the last frame, if there are several.
         is_final, was_final = Const(1), Const(1)
-        if part.batches:
-            frame, was_final = Signal(part.bits("frames")), Signal()
+        if part.has(Batch):
+            frame, was_final = Signal(part.layout.bits("frames")), Signal()
             is_final = frame == parameters.frames
         code = Signal(CODE_BITS, reset_less=True)
         for n, (sink, (bits, signed, _)) in enumerate(zip(self.streams, self.formats, strict=True)):
@@ -226,14 +227,14 @@ class EngineSender(wiring.Component):
                 m.d.comb += taken.eq(sink.ready)
         m.d.comb += [
             last_block.eq(block == parameters.blocks),
-            last_lane.eq(lane == Mux(last_block, parameters.last_lanes, part.lanes - 1)),
+            last_lane.eq(lane == Mux(last_block, parameters.last_lanes, part.array.lanes - 1)),
             ends.eq(last_lane & last_block & (pixel == parameters.pixels)),
             takes.eq(ready & (~valid | taken)),
             self.done.eq(valid & taken & last & was_final),
         ]
         # As many cycles after an address as the word takes.
         arrives = reading
-        for n in range(part.between_words - 2):
+        for n in range(part.pipeline.between_words - 2):
             later = Signal(name=f"arrives{n}")
             m.d.sync += later.eq(arrives)
             arrives = later
@@ -256,7 +257,7 @@ class EngineSender(wiring.Component):
                 valid.eq(1),
                 lane.eq(lane + 1),
             ]
-            if part.batches:
+            if part.has(Batch):
                 m.d.sync += was_final.eq(is_final)
                 with m.If(ends):
                     m.d.sync += frame.eq(Mux(is_final, 0, frame + 1))
@@ -267,7 +268,7 @@ class EngineSender(wiring.Component):
                     lane.eq(0),
                     self.address.eq(self.address + 1),
                     block.eq(Mux(last_block, 0, block + 1)),
-                    pixel.eq(Mux(ends, 0, pixel + last_block) if part.batches
+                    pixel.eq(Mux(ends, 0, pixel + last_block) if part.has(Batch)
                              else pixel + last_block),
                 ]
         with m.Elif(taken):

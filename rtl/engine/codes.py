@@ -4,7 +4,9 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from nnef_hw.parts.engine.codes import Residents
 from nnef_hw.parts.engine.engine import Engine
+from nnef_hw.parts.engine.residual import TensorSums
 from nnef_hw.rtl.base.memory import SinglePortMemory, TiledMemory
 from nnef_hw.rtl.base.primitives import delayed
 
@@ -25,44 +27,44 @@ class EngineCodes(wiring.Component):
     -------
     read_address : In
     read_data : Out(lanes * 8)
-        The word, ``part.code_cycles`` later.
+        The word, ``code_cycles`` later.
     write_address, write_data, write_enable : In
-        What is written, in cycle ``part.write_cycles``.
+        What is written, in cycle ``write_cycles``.
     packet_address, packet_enable : In
     packet_data : Out(lanes * 8)
         A word of the program, a cycle later, in a bank that nothing else reads then, unless it is
         written; only if packets may stay here.
     other_address, other_enable : In
     other_data : Out(lanes * 8)
-        The other word, ``part.other_cycles`` later, and from then on unless tensors are added bit
-        by bit; only where tensors are added.
+        The other word, ``other_cycles`` of the sums later, and from then on unless tensors are
+        added bit by bit; only where tensors are added.
     """
 
     unproved = "no stream: a memory"
 
     def __init__(self, part: Engine):
         self.part = part
-        address = range(part.code_words)
+        address = range(part.codes.words)
         members = {
-            "read_address": In(address), "read_data": Out(part.word_bits),
-            "write_address": In(address), "write_data": In(part.word_bits),
+            "read_address": In(address), "read_data": Out(part.array.word_bits),
+            "write_address": In(address), "write_data": In(part.array.word_bits),
             "write_enable": In(1),
         }  # fmt: skip
-        if part.residents:
+        if part.has(Residents):
             members |= {
                 "packet_address": In(address), "packet_enable": In(1),
-                "packet_data": Out(part.word_bits),
+                "packet_data": Out(part.array.word_bits),
             }  # fmt: skip
-        if part.residual_bits:
+        if part.has(TensorSums):
             members |= {
                 "other_address": In(address), "other_enable": In(1),
-                "other_data": Out(part.word_bits),
+                "other_data": Out(part.array.word_bits),
             }  # fmt: skip
         super().__init__(members)
 
     def elaborate(self, platform):
         m = Module()
-        if self.part.single_port:
+        if self.part.codes.single_port:
             self._banks(m)
         else:
             self._block_rams(m)
@@ -71,17 +73,20 @@ class EngineCodes(wiring.Component):
     def _block_rams(self, m):
         """Keep all words, and those once more that are added to others: the first ones."""
         part = self.part
-        codes = self._copy(m, "codes", part.code_memory, part.is_spread)
+        codes = self._copy(m, "codes", part.codes.memory(part), part.pipeline.is_spread)
+        place = delayed(m, self.read_address, part.pipeline.address_cycles, name="place")
         m.d.comb += [
-            codes.read_address.eq(delayed(m, self.read_address, part.address_cycles, name="place")),
+            codes.read_address.eq(place),
             codes.read_enable.eq(1),
         ]
-        chosen = m.d.sync if part.is_spread else m.d.comb
+        chosen = m.d.sync if part.pipeline.is_spread else m.d.comb
         chosen += self.read_data.eq(codes.read_data)
-        if not part.residual_bits:
+        sums = part.find(TensorSums)
+        if sums is None:
             return
-        is_registered = part.other_cycles > 1
-        others = self._copy(m, "others", part.other_memory, is_registered)
+        other_cycles = sums.other_cycles(part)
+        is_registered = other_cycles > 1
+        others = self._copy(m, "others", sums.other_memory(part), is_registered)
         if not is_registered:
             m.d.comb += [
                 others.read_address.eq(self.other_address),
@@ -92,16 +97,16 @@ class EngineCodes(wiring.Component):
         # The registers of block RAMs take what is read in every cycle.
         address = delayed(m, self.other_address, 1, name="other_address")
         m.d.comb += [others.read_address.eq(address), others.read_enable.eq(1)]
-        with m.If(delayed(m, self.other_enable, part.other_cycles - 1, name="other_comes")):
+        with m.If(delayed(m, self.other_enable, other_cycles - 1, name="other_comes")):
             m.d.sync += self.other_data.eq(others.read_data)
 
     def _copy(self, m, name, tiling, is_registered):
         """Return a memory of the first words, which are written to it."""
-        late = self.part.write_cycles - 1
+        late = self.part.pipeline.write_cycles - 1
         memory = TiledMemory(tiling, writable=True, registered=is_registered)
         m.submodules[name] = memory
         writes = self.write_enable
-        if tiling.depth < self.part.code_words:
+        if tiling.depth < self.part.codes.words:
             writes &= self.write_address < tiling.depth
         m.d.comb += [
             memory.write_address.eq(delayed(m, self.write_address, late, name=f"{name}_place")),
@@ -111,15 +116,17 @@ class EngineCodes(wiring.Component):
         return memory
 
     def _banks(self, m):
-        ram = self.part.single_port
+        ram = self.part.codes.single_port
+        sums = self.part.find(TensorSums)
+        is_at_once = sums is not None and not sums.is_serial
         writing = Signal()
         write_address, write_data = self.write_address, self.write_data
         others, other_address = Const(0), Const(0, len(self.write_address))
         m.d.comb += writing.eq(self.write_enable)
-        if self.part.residual_bits:
+        if sums is not None:
             # The other word is in the bank that is written.
             others, other_address = self.other_enable, self.other_address
-        if self.part.residual_bits and self.part.residual_cycles == 1:
+        if is_at_once:
             waiting = Signal()
             saved_address = Signal.like(write_address, reset_less=True)
             saved_data = Signal.like(write_data, reset_less=True)
@@ -140,12 +147,12 @@ class EngineCodes(wiring.Component):
                 other.eq(others & (other_address[-1] == bank)),
             ]
             read_address = self.read_address
-            if self.part.residents:
+            if self.part.has(Residents):
                 packet = Signal(name=f"packet{bank}")
                 m.d.comb += packet.eq(self.packet_enable & (self.packet_address[-1] == bank))
                 read_address = Mux(packet, self.packet_address, read_address)
             parts = []
-            for column in range(self.part.word_bits // ram.width):
+            for column in range(self.part.array.word_bits // ram.width):
                 memory = SinglePortMemory(ram, depth=ram.depth, width=ram.width)
                 m.submodules[f"bank{bank}_{column}"] = memory
                 m.d.comb += [
@@ -164,16 +171,16 @@ class EngineCodes(wiring.Component):
             return Mux(bank, found[1], found[0])
 
         m.d.comb += self.read_data.eq(chosen(self.read_address, "read_bank"))
-        if self.part.residents:
+        if self.part.has(Residents):
             # All of a packet is in one bank.
             m.d.comb += self.packet_data.eq(Mux(self.packet_address[-1], found[1], found[0]))
-        if self.part.residual_bits:
+        if sums is not None:
             word = chosen(other_address, "other_bank")
-        if self.part.residual_bits and self.part.residual_cycles == 1:
+        if is_at_once:
             fresh = Signal()
-            held = Signal(self.part.word_bits, reset_less=True)
+            held = Signal(self.part.array.word_bits, reset_less=True)
             m.d.sync += fresh.eq(others)
             word = Mux(fresh, word, held)
             m.d.sync += held.eq(word)
-        if self.part.residual_bits:
+        if sums is not None:
             m.d.comb += self.other_data.eq(word)

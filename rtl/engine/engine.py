@@ -4,9 +4,13 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from nnef_hw.parts.engine.codes import Residents
 from nnef_hw.parts.engine.engine import Engine
+from nnef_hw.parts.engine.pairs import Gather, Minima
 from nnef_hw.parts.engine.program import BEAT_BITS
+from nnef_hw.parts.engine.residual import SharedBank, TensorSums
 from nnef_hw.parts.engine.sizes import CODE_BITS
+from nnef_hw.parts.engine.tables import Tables
 from nnef_hw.rtl.base.memory import TiledMemory
 from nnef_hw.rtl.base.primitives import delayed
 from nnef_hw.rtl.engine.array import EngineArray
@@ -61,11 +65,12 @@ class SharedEngine(wiring.Component):
         self.entries = entries
         self.sources, self.targets, self.padded = sources, targets, padded
         ports = {**border_ports("i", In, sources), **border_ports("o", Out, targets)}
-        if part.streamed:
+        ring = part.ring
+        if ring is not None:
             ports["feed"] = In(stream.Signature(BEAT_BITS))
-        if part.tail_beats:
+        if ring is not None and ring.tail_beats:
             ports |= {
-                "tail_address": Out(range(part.tail_beats)), "tail_data": Out(BEAT_BITS),
+                "tail_address": Out(range(ring.tail_beats)), "tail_data": Out(BEAT_BITS),
                 "tail_enable": Out(1),
             }  # fmt: skip
         super().__init__(ports)
@@ -91,27 +96,28 @@ class SharedEngine(wiring.Component):
         )
         m.submodules.sender = sender = EngineSender(part, formats=self.targets)
         m.submodules.codes = codes = EngineCodes(part)
-        places, words = (self._feed if part.streamed else self._memories)(m, sequencer)
+        ring = part.ring
+        places, words = (self._memories if ring is None else self._feed)(m, sequencer)
         parameters = sequencer.parameters
         sent = Signal()
         m.d.sync += sent.eq(sender.done)
         m.d.comb += sequencer.done.eq(loader.done | sent)
         # A word is read, then padded, then stands with its weights before the multipliers.
-        word = Signal(part.word_bits, reset_less=True)
+        word = Signal(part.array.word_bits, reset_less=True)
         for outer, inner in zip(self.inputs, loader.streams, strict=True):
             wiring.connect(m, wiring.flipped(outer), inner)
         for inner, outer in zip(sender.streams, self.outputs, strict=True):
             wiring.connect(m, inner, wiring.flipped(outer))
         for component in (loader, sender, requantizer):
             m.d.comb += component.parameters.eq(parameters)
-        begin = delayed(m, sequencer.begin, part.border_cycles, name="begin", is_flag=True)
+        begin = delayed(m, sequencer.begin, part.pipeline.border_cycles, name="begin", is_flag=True)
         m.d.comb += [loader.begin.eq(begin), sender.begin.eq(begin), sender.word.eq(word)]
 
         found = Signal(len(array.weights), reset_less=True)
         # Weights come with the codes: their addresses wait, and block RAMs that are far apart have
         # a register.
-        behind = int(part.is_spread)
-        late = part.code_cycles - 1 - behind
+        behind = int(part.pipeline.is_spread)
+        late = part.pipeline.code_cycles - 1 - behind
         m.d.comb += [
             codes.read_address.eq(Mux(sender.is_active, sender.address, sequencer.word.read)),
             places["row"].eq(sequencer.row_address),
@@ -122,41 +128,41 @@ class SharedEngine(wiring.Component):
             array.word.eq(sequencer.word),
             array.by_lane.eq(parameters.by_lane),
             array.takes_maximum.eq(parameters.maximum),
-            *([array.inverts.eq(parameters.inverts)] if part.inverts else []),
-            *([array.gathers.eq(parameters.gathers)] if part.gathers else []),
+            *([array.inverts.eq(parameters.inverts)] if part.has(Minima) else []),
+            *([array.gathers.eq(parameters.gathers)] if part.has(Gather) else []),
             *([array.packs.eq(parameters.packs), array.begin.eq(sequencer.begin)]
-              if part.packs else []),
+              if hasattr(array, "packs") else []),
             array.codes.eq(word),
             array.weights.eq(found),
         ]
-        operands = m.d.comb if part.direct else m.d.sync
+        operands = m.d.comb if part.is_direct else m.d.sync
         is_inside = sequencer.word.inside | sender.is_active
-        inside = delayed(m, is_inside, part.code_cycles, name="inside")
+        inside = delayed(m, is_inside, part.pipeline.code_cycles, name="inside")
         read = codes.read_data
-        if part.gathers:
+        if part.has(Gather):
             # A single code comes as that of the first lane.
-            lane = delayed(m, sequencer.word.lane, part.code_cycles, name="lane")
+            lane = delayed(m, sequencer.word.lane, part.pipeline.code_cycles, name="lane")
             first = read.word_select(Mux(parameters.gathers, lane, 0), CODE_BITS)
             read = Cat(first, read[CODE_BITS:])
         operands += [
-            word.eq(Mux(inside, read, parameters.pad.replicate(part.lanes))),
+            word.eq(Mux(inside, read, parameters.pad.replicate(part.array.lanes))),
             found.eq(delayed(m, words["weight"], behind, name="weight")),
         ]
 
         m.d.comb += requantizer.i.eq(array.result)
         result = requantizer.o
-        if part.residual_bits:
-            slowly = part.residual_cycles > 1
+        if sums := part.find(TensorSums):
+            slowly = sums.is_serial
             residual = (EngineSerialResidual if slowly else EngineResidual)(part)
             m.submodules.residual = residual
-            if part.shares:
+            if part.has(SharedBank):
                 first = requantizer.o.valid & requantizer.o.first
                 m.d.comb += sequencer.other_soon.eq(first if slowly else requantizer.soon)
             if slowly:
                 m.d.comb += array.adds.eq(parameters.adds)
-            if slowly and part.single_port:
+            if slowly and part.codes.single_port:
                 # What is in the bank that is read does not meet what is written.
-                apart = parameters.shares if part.shares else 0
+                apart = parameters.shares if part.has(SharedBank) else 0
                 m.d.comb += residual.busy.eq(codes.write_enable & ~apart)
             m.d.comb += [
                 residual.i.eq(result),
@@ -166,20 +172,22 @@ class SharedEngine(wiring.Component):
                 residual.word.eq(codes.other_data),
             ]
             result = residual.o
-        if part.tables:
+        own_tables = part.find(Tables)
+        tail_beats = 0 if ring is None else ring.tail_beats
+        if own_tables is not None:
             m.submodules.tables = tables = EngineTables(part, entries=self.entries)
             m.d.comb += [tables.i.eq(result), tables.parameters.eq(parameters)]
-            if part.streamed:
+            if ring is not None:
                 feed = m.submodules.feed
-                own = feed.table_address < part.table_memory.depth if part.tail_beats else 1
+                own = feed.table_address < own_tables.beats if tail_beats else 1
                 m.d.comb += [
                     tables.write_address.eq(feed.table_address),
                     tables.write_data.eq(feed.table_data),
                     tables.write_enable.eq(feed.table_enable & own),
                 ]
             result = tables.o
-        if part.tail_beats:
-            feed, before_tails = m.submodules.feed, part.table_beats - part.tail_beats
+        if tail_beats:
+            feed, before_tails = m.submodules.feed, part.table_beats - tail_beats
             m.d.comb += [
                 self.tail_address.eq(feed.table_address - before_tails),
                 self.tail_data.eq(feed.table_data),
@@ -191,7 +199,7 @@ class SharedEngine(wiring.Component):
     def _feed(self, m, sequencer):
         """Return the addresses of rows, constants and weights, and what is found there."""
         m.submodules.feed = feed = EngineFeed(self.part)
-        if self.part.residents:
+        if self.part.has(Residents):
             self._residents(m, sequencer, feed)
         else:
             wiring.connect(m, wiring.flipped(self.feed), feed.i)
@@ -228,11 +236,12 @@ class SharedEngine(wiring.Component):
         part = self.part
         m.d.comb += [sequencer.has_rows.eq(1), sequencer.has_all.eq(1)]
         places, words = {}, {}
+        supply = part.supply
         for name, [tiling] in (
-            ("row", part.program_memories), ("constant", part.constant_memories),
-            ("weight", part.weight_memories),
+            ("row", supply.program_memories(part)), ("constant", supply.constant_memories(part)),
+            ("weight", supply.weight_memories(part)),
         ):
-            registered = name == "row" and part.is_spread
+            registered = name == "row" and part.pipeline.is_spread
             memory = TiledMemory(tiling, words=self.contents[name], registered=registered)
             m.submodules[{"row": "program"}.get(name, f"{name}s")] = memory
             m.d.comb += memory.read_enable.eq(1)
@@ -242,22 +251,22 @@ class SharedEngine(wiring.Component):
     def _write(self, m, sequencer, result, loader, codes):
         """Collect codes to words, and write these, or what the loader brings."""
         part = self.part
-        word = Signal(part.word_bits, reset_less=True)
-        address = Signal(part.fields["write"], reset_less=True)
+        word = Signal(part.array.word_bits, reset_less=True)
+        address = Signal(part.layout.widths["write"], reset_less=True)
         complete = Signal()
         m.d.sync += complete.eq(result.valid & result.last)
         with m.If(result.valid & result.first):
             m.d.sync += address.eq(result.write)
         with m.If(result.valid | loader.step):
-            collected = Cat(word, result.codes)[-part.word_bits :]
-            if part.gathers and part.results > 1:
+            collected = Cat(word, result.codes)[-part.array.word_bits :]
+            if part.has(Gather) and part.array.results > 1:
                 single = Cat(word[CODE_BITS:], result.codes[0])
                 collected = Mux(sequencer.parameters.gathers, single, collected)
             m.d.sync += word.eq(Mux(loader.step, loader.following, collected))
         m.d.comb += loader.word.eq(word)
         write_enable, data = loader.enable | complete, word
         write_address = Mux(loader.enable, loader.address, address)
-        if part.residents:
+        if part.has(Residents):
             resident = m.submodules.resident
             m.d.comb += resident.writes_soon.eq(result.valid & result.last)
             write_enable |= resident.write_enable

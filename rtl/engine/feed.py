@@ -6,6 +6,7 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from nnef_hw.parts.engine.codes import Residents
 from nnef_hw.parts.engine.engine import Engine
 from nnef_hw.parts.engine.program import BEAT_BITS, FILL_FLAG, TABLES_FLAG
 from nnef_hw.rtl.base.memory import TiledMemory
@@ -22,7 +23,7 @@ class EngineFeed(wiring.Component):
     the constants and the words, each of as many beats as it needs, the highest bits first. There
     are no weights without constants. What words of fewer beats leave out above is not defined. A
     beat is taken per cycle as long as there is room for the row, constant or word that it belongs
-    to, and written ``part.write_cycles`` later. All of it is freed when the instruction ends, one
+    to, and written ``write_cycles`` later. All of it is freed when the instruction ends, one
     cycle late: by then the word that was read last has been. Results still need its constants; so
     not all of their memory is filled ahead.
 
@@ -31,7 +32,7 @@ class EngineFeed(wiring.Component):
 
     Where packets may stay in the memory of codes, a packet ends with the beat that tells where the
     next one is; and with :data:`.FILL_FLAG` in its second beat, that beat follows at once, and then
-    so many words, of ``part.resident_beats`` beats each, that are written there; none as long as
+    so many words, of ``part.code_beats`` beats each, that are written there; none as long as
     more than one instruction that came has not ended.
 
     Golden model: :func:`nnef_hw.engine.program.image.frame_beats`.
@@ -41,7 +42,7 @@ class EngineFeed(wiring.Component):
     i : In(stream.Signature(16))
     row_address, constant_address, weight_address : In
     row, constant, weight : Out
-        What is there, a cycle later; of a row ``part.read_stage``.
+        What is there, a cycle later; of a row ``read_stage``.
     has_rows, has_all : Out(1)
         The rows of the oldest instruction are there; all of its packet is.
     end : In(1)
@@ -65,22 +66,22 @@ class EngineFeed(wiring.Component):
             "table_address": Out(range(part.table_beats)), "table_data": Out(BEAT_BITS),
             "table_enable": Out(1),
         } if part.table_beats else {}  # fmt: skip
-        links = {"link_enable": Out(1), "fill_enable": Out(1)} if part.residents else {}
+        links = {"link_enable": Out(1), "fill_enable": Out(1)} if part.has(Residents) else {}
         super().__init__({
             **tables,
             **links,
             "i": In(stream.Signature(BEAT_BITS)),
-            "row_address": In(range(part.slots * part.instruction_stride)),
-            "constant_address": In(range(part.constant_words)),
-            "weight_address": In(range(part.ring_words)),
-            "row": Out(BEAT_BITS * part.row_beats),
+            "row_address": In(range(part.slots * part.layout.stride)),
+            "constant_address": In(range(part.supply.constants)),
+            "weight_address": In(range(part.ring.words)),
+            "row": Out(BEAT_BITS * part.layout.row_beats),
             "constant": Out(BEAT_BITS * part.constant_beats),
-            "weight": Out(BEAT_BITS * part.weight_beats(part.rows)),
+            "weight": Out(BEAT_BITS * part.weight_beats(part.array.rows)),
             "has_rows": Out(1),
             "has_all": Out(1),
             "end": In(1),
-            "constants": In(part.fields["constants"]),
-            "weights": In(part.fields["weights"]),
+            "constants": In(part.layout.widths["constants"]),
+            "weights": In(part.layout.widths["weights"]),
             "retires": In(1),
         })
 
@@ -90,7 +91,7 @@ class EngineFeed(wiring.Component):
         header = Signal(init=1, name="takes_constants"), Signal(name="takes_weights")
         constants, weights = Signal.like(self.constants), Signal.like(self.weights)
         accept, has_room = Signal(), Signal()
-        word_beats = part.row_beats, part.constant_beats, part.weight_beats(part.rows)
+        word_beats = part.layout.row_beats, part.constant_beats, part.weight_beats(part.array.rows)
         # Beats that follow in the word, and words in the section; what is last is known before.
         column, ends_word = Signal(range(max(word_beats))), Signal(init=1)
         names = "row", "constant", "weight"
@@ -101,14 +102,15 @@ class EngineFeed(wiring.Component):
         table = self._tables(m, data)
         self._write(m, sections, accept, column, data)
         link, fill = (), ()
-        if part.residents:
+        if part.has(Residents):
             link = (Signal(name="takes_link"),)
-            fill = (_Section("fill", part.resident_beats),)
+            fill = (_Section("fill", part.code_beats),)
         sections = rows, constant, weight, *table, *fill
         packet_ends, ended = Signal(), Signal()
-        m.d.sync += ended.eq(delayed(m, self.end, part.read_stage - 1, name="end", is_flag=True))
+        reading = part.pipeline.read_stage - 1
+        m.d.sync += ended.eq(delayed(m, self.end, reading, name="end", is_flag=True))
         # What an instruction frees is known while it runs: far away it may come late.
-        late = part.write_cycles - 1
+        late = part.pipeline.write_cycles - 1
         counts = {"constants_freed": self.constants, "weights_freed": self.weights}
         freed = [
             Mux(ended, delayed(m, count, late, name=name), 0) for name, count in counts.items()
@@ -119,9 +121,9 @@ class EngineFeed(wiring.Component):
         waits = (
             rows.active & self._full(m, rows, rows.ends, part.slots, ended),
             constant.active
-            & self._full(m, constant, constant.complete, part.constants_ahead, freed[0]),
+            & self._full(m, constant, constant.complete, part.pipeline.constants_ahead, freed[0]),
             weight.active
-            & self._full(m, weight, weight.complete, part.ring_words, freed[1] | self.retires),
+            & self._full(m, weight, weight.complete, part.ring.words, freed[1] | self.retires),
             *(section.active & ~is_last for section in fill),
         )
         m.d.comb += [
@@ -131,7 +133,7 @@ class EngineFeed(wiring.Component):
         ]
 
         beats = part.table_beats
-        left = Signal(range(max(part.ring_words, part.constant_words, beats)))
+        left = Signal(range(max(part.ring.words, part.supply.constants, beats)))
         ends_section = Signal()
         stages = (*header, *link, *(section.active for section in sections))
 
@@ -178,7 +180,7 @@ class EngineFeed(wiring.Component):
                 ]
             with m.If(header[1]):
                 m.d.sync += weights.eq(self.i.payload)
-                m.d.sync += go_on(rows.active, rows, part.instruction_rows)
+                m.d.sync += go_on(rows.active, rows, part.layout.rows)
             for section in table:
                 # A packet of its own, which is no instruction's.
                 with m.If(header[1] & self.i.payload[TABLES_FLAG]):
@@ -195,9 +197,9 @@ class EngineFeed(wiring.Component):
                     with m.Else() if others else nullcontext():
                         m.d.comb += packet_ends.eq(1)
                         m.d.sync += go_on(link[0] if link else header[0])
-            if part.residents:
+            if part.has(Residents):
                 self._link(m, link[0], fill[0], weights, go_on, header)
-        if part.residents:
+        if part.has(Residents):
             m.d.comb += [
                 self.link_enable.eq(link[0] & self.i.valid),
                 self.fill_enable.eq(fill[0].active & accept),
@@ -234,15 +236,19 @@ class EngineFeed(wiring.Component):
         return (section,)
 
     def _write(self, m, sections, accept, column, data):
-        """Write a beat ``part.write_cycles`` after it was taken.
+        """Write a beat ``write_cycles`` after it was taken.
 
         That it is is known late, and memories are far. Of an instruction a word is read three
         cycles after its last beat came, at the earliest.
         """
         part = self.part
-        late = part.write_cycles - 1
+        late = part.pipeline.write_cycles - 1
         late_column = delayed(m, column, 1, name="late_column")
-        tilings = part.program_memories, part.constant_memories, part.weight_memories
+        supply = part.supply
+        tilings = (
+            supply.program_memories(part), supply.constant_memories(part),
+            supply.weight_memories(part),
+        )  # fmt: skip
         if any(tiling.width > BEAT_BITS for tiled in tilings for tiling in tiled):
             # The upper one of two, which comes first, waits for the lower one.
             before = Signal(BEAT_BITS, name="before", reset_less=True)
@@ -257,7 +263,7 @@ class EngineFeed(wiring.Component):
             late_place = delayed(m, place, late, name=f"{name}_written_place")
             for n, tiling in enumerate(tiled):
                 memory = TiledMemory(
-                    tiling, writable=True, registered=section is rows and part.is_spread
+                    tiling, writable=True, registered=section is rows and part.pipeline.is_spread
                 )
                 m.submodules[f"{name}{n}"] = memory
                 writes = section.writes & (late_column == low // BEAT_BITS)
@@ -276,7 +282,7 @@ class EngineFeed(wiring.Component):
     def _slot(self, m, section):
         """Return where a row of the program goes: behind others of its instruction, in a slot."""
         part = self.part
-        row, slot = Signal(range(part.instruction_stride)), Signal(range(part.slots))
+        row, slot = Signal(range(part.layout.stride)), Signal(range(part.slots))
         with m.If(section.ended):
             m.d.sync += [row.eq(0), slot.eq(slot + 1)]
         with m.Elif(section.completed):

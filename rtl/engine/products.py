@@ -12,7 +12,7 @@ __all__ = ["add_products"]
 def add_products(m, part: Engine, codes, weights):
     """Multiply codes by the weights of every row, and add a row's products in a tree.
 
-    The first ``part.plain_rows`` rows have a multiplier for every product. In the others one makes
+    The first ``plain_rows`` rows have a multiplier for every product. In the others one makes
     two of them, as in a :class:`.fast_array.FastArray`: from a row's sum that of the products of
     codes is taken, which all these rows share, and the products of weights belong to the bias.
 
@@ -32,14 +32,14 @@ def add_products(m, part: Engine, codes, weights):
     Returns
     -------
     products : list[list[Value]]
-        Of the plain rows, by lane, ``2 + part.product_cycles`` cycles later.
+        Of the plain rows, by lane, ``2 + part.pipeline.product_cycles`` cycles later.
     sums : list[Value]
-        Of all rows, ``part.tree_cycles`` after these.
+        Of all rows, ``tree_cycles`` after these.
     """
     made = _Products(m, part, codes, weights)
     products = made.plain()
     sums = made.trees(products)
-    if part.fast:
+    if part.array.fast:
         sums = [_register(m, total, f"late_tree{n}") for n, total in enumerate(sums)]
         sums += made.fast_trees()
     return products, sums
@@ -56,17 +56,17 @@ class _Products:
 
     def plain(self):
         """Return the products of the plain rows and their lanes."""
-        part = self.part
+        array = self.part.array
         operands = [
             (self.codes.word_select(lane, CODE_BITS), self._weight(row, lane))
-            for row in range(part.plain_rows)
-            for lane in range(part.lanes)
+            for row in range(array.plain_rows)
+            for lane in range(array.lanes)
         ]
-        products = self._pairs(operands, "products", in_dsp=part.runs_in_dsp[0], x_signed=False)
-        return [products[row * part.lanes :][: part.lanes] for row in range(part.plain_rows)]
+        products = self._pairs(operands, "products", in_dsp=array.runs_in_dsp[0], x_signed=False)
+        return [products[row * array.lanes :][: array.lanes] for row in range(array.plain_rows)]
 
     def _weight(self, row, lane):
-        return self.weights.word_select(row * self.part.lanes + lane, CODE_BITS).as_signed()
+        return self.weights.word_select(row * self.part.array.lanes + lane, CODE_BITS).as_signed()
 
     def _pairs(self, operands, name, *, in_dsp, x_signed):
         """Return the product of each two operands, of which there are an even number."""
@@ -87,13 +87,13 @@ class _Products:
 
     def _after(self, products, name):
         """Return products behind registers that are near the adders, if there are any."""
-        return _registers(self.m, products, name) if self.part.product_cycles else products
+        return _registers(self.m, products, name) if self.part.pipeline.product_cycles else products
 
     def trees(self, products):
         """Return the sum over the lanes of every row, two adders in a row per cycle."""
         totals = []
         for row, level in enumerate(products):
-            for depth in range(1, self.part.tree_levels + 1):
+            for depth in range(1, self.part.array.tree_levels + 1):
                 level = _halved(level)
                 if depth % 2 == 0 or len(level) == 1:
                     level = _registers(self.m, level, f"tree{row}_{depth}")
@@ -109,20 +109,20 @@ class _Products:
         part = self.part
         codes = [
             Cat(code[:-1], ~code[-1]).as_signed()
-            for code in (self.codes.word_select(n, CODE_BITS) for n in range(part.lanes))
+            for code in (self.codes.word_select(n, CODE_BITS) for n in range(part.array.lanes))
         ]
         pairs = list(zip(codes[::2], codes[1::2], strict=True))
-        level = self._pairs(pairs, "common", in_dsp=part.runs_in_dsp[2], x_signed=True)
-        for stage in range(part.tree_stages):
+        level = self._pairs(pairs, "common", in_dsp=part.array.runs_in_dsp[2], x_signed=True)
+        for stage in range(part.array.tree_stages):
             level = _registers(self.m, _halved(_halved(level)), f"common_{stage}")
         [common] = level
         totals = []
-        for row in range(part.plain_rows, part.rows):
+        for row in range(part.array.plain_rows, part.array.rows):
             level = []
             for n, pair in enumerate(pairs):
-                number = (row - part.plain_rows) * len(pairs) + n
+                number = (row - part.array.plain_rows) * len(pairs) + n
                 unit = ProductOfSums(
-                    x_bits=CODE_BITS, w_bits=CODE_BITS, in_dsp=number < part.runs_in_dsp[1]
+                    x_bits=CODE_BITS, w_bits=CODE_BITS, in_dsp=number < part.array.runs_in_dsp[1]
                 )
                 self.m.submodules[f"fast{row}_{n}"] = unit
                 self.m.d.comb += [
@@ -132,9 +132,9 @@ class _Products:
                     unit.w1.eq(self._weight(row, 2 * n + 1)),
                 ]
                 level += self._after([unit.p], f"fast{row}_{n}_product")
-            for depth in range(1, part.tree_levels + 1):
+            for depth in range(1, part.array.tree_levels + 1):
                 level = [level[0] - common] if len(level) == 1 else _halved(level)
-                if depth % 2 == 0 or depth == part.tree_levels:
+                if depth % 2 == 0 or depth == part.array.tree_levels:
                     level = _registers(self.m, level, f"tree{row}_{depth}")
             totals += level
         return totals

@@ -47,21 +47,21 @@ class EngineResident(wiring.Component):
             "o": Out(stream.Signature(BEAT_BITS)),
             "link_enable": In(1), "fill_enable": In(1),
             "occupied": In(2), "writes_soon": In(1),
-            "address": Out(range(part.code_words)),
+            "address": Out(range(part.codes.words)),
             "read_enable": Out(1), "write_enable": Out(1),
-            "write_data": Out(part.word_bits), "word": In(part.word_bits),
+            "write_data": Out(part.array.word_bits), "word": In(part.array.word_bits),
         })
 
     def elaborate(self, platform):
         m = Module()
-        assert self.part.resident_beats == 2, "a word is two beats"
+        assert self.part.code_beats == 2, "a word is two beats"
         is_here, bank = Signal(), Signal()
         place = Signal(len(self.address) - 1)
         # A word is read in the second cycle of its two, or in the first one.
         reads, is_early = Signal(), Signal()
         # It is there: at the memory, or held since it was.
         waits, is_held = Signal(), Signal()
-        held = Signal(self.part.word_bits, reset_less=True)
+        held = Signal(self.part.array.word_bits, reset_less=True)
         second = Signal(BEAT_BITS, reset_less=True)
         has_second = Signal()
         word, taken, first_taken, begins = Signal.like(held), Signal(), Signal(), Signal()

@@ -5,6 +5,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from nnef_hw.parts.engine.engine import Engine
+from nnef_hw.parts.engine.residual import TensorSums
 from nnef_hw.parts.engine.sizes import CODE_BITS
 from nnef_hw.rtl.base.primitives import delayed, lut_product, restarted_sum
 from nnef_hw.rtl.engine.results import code_layout, delayed_in_memory, limited
@@ -22,33 +23,35 @@ class EngineResidual(wiring.Component):
     Members
     -------
     i, o : In(code_layout), Out(code_layout)
-        ``part.residual_delay`` cycles apart.
+        ``sum_delay`` cycles apart.
     parameters : In(parameter_layout)
         ``adds`` tells whether anything is added.
     address, enable : Out
         The other tensor's word that is read.
     word : In(lanes * 8)
-        That word, ``part.other_cycles`` later and from then on.
+        That word, ``other_cycles`` later and from then on.
     """
 
     unproved = "no stream: a schedule of fixed delays, no handshake"
 
     def __init__(self, part: Engine):
         self.part = part
+        self.sums = part.find(TensorSums)
+        self.delay = self.sums.sum_delay(part)
         super().__init__({
             "i": In(code_layout(part)),
             "o": Out(code_layout(part)),
             "parameters": In(parameter_layout(part)),
-            "address": Out(part.fields["write"]),
+            "address": Out(part.layout.widths["write"]),
             "enable": Out(1),
-            "word": In(part.word_bits),
+            "word": In(part.array.word_bits),
         })
 
     def elaborate(self, platform):
         m = Module()
         part, parameters = self.part, self.parameters
         # Of the codes of a word, those that leave together.
-        group = Signal(range(part.lanes // part.results), name="lane")
+        group = Signal(range(part.array.lanes // part.array.results), name="lane")
         first = self.i.valid & self.i.first
         with m.If(first):
             m.d.sync += group.eq(0)
@@ -58,17 +61,17 @@ class EngineResidual(wiring.Component):
             self.enable.eq(first & parameters.adds),
             self.address.eq(self.i.write + parameters.other),
         ]
-        group = delayed(m, group, part.other_cycles - 1, name="word_lane")
-        others = self.word.word_select(group, CODE_BITS * part.results)
-        for n in range(part.results):
+        group = delayed(m, group, self.sums.other_cycles(part) - 1, name="word_lane")
+        others = self.word.word_select(group, CODE_BITS * part.array.results)
+        for n in range(part.array.results):
             other = others.word_select(n, CODE_BITS)
             m.d.comb += self.o.codes[n].eq(self._sum(m, platform, n, self.i.codes[n], other))
         m.d.comb += self.o.write.eq(
-            delayed_in_memory(m, self.i.write, part.residual_delay, part.residual_memory)
+            delayed_in_memory(m, self.i.write, self.delay, self.sums.place_memory(part))
         )
         for name in ("valid", "first", "last"):
             is_flag = name == "valid"
-            flag = delayed(m, self.i[name], part.residual_delay, name=name, is_flag=is_flag)
+            flag = delayed(m, self.i[name], self.delay, name=name, is_flag=is_flag)
             m.d.comb += self.o[name].eq(flag)
         return m
 
@@ -76,7 +79,7 @@ class EngineResidual(wiring.Component):
         """Return the sum of a code and that of the other tensor, which is found later."""
         part, parameters = self.part, self.parameters
         suffix = f"_{place}" if place else ""
-        own = delayed(m, code, part.other_cycles + 1, name="own")
+        own = delayed(m, code, self.sums.other_cycles(part) + 1, name="own")
         other = Signal(CODE_BITS, reset_less=True)
         m.d.sync += other.eq(word_code)
         products = []
@@ -89,15 +92,15 @@ class EngineResidual(wiring.Component):
         total = Signal(signed(total_bits), reset_less=True)
         code = Signal(CODE_BITS, reset_less=True)
         m.d.sync += total.eq(products[0] + products[1] + parameters.offset)
-        total_code = limited(total >> part.residual_shift, parameters.sum_low, parameters.sum_high)
+        total_code = limited(total >> self.sums.shift, parameters.sum_low, parameters.sum_high)
         m.d.sync += code.eq(Mux(parameters.adds, total_code, delayed(m, own, 2, name="alone")))
         return code
 
 
 class EngineSerialResidual(wiring.Component):
-    """Do the same bit by bit, for codes that come ``part.residual_cycles`` cycles apart.
+    """Do the same bit by bit, for codes that come ``cycles`` of the sums apart.
 
-    Both codes are shifted out, the highest bits first, and ``part.residual_bits_per_cycle`` bits of
+    Both codes are shifted out, the highest bits first, and ``bits_per_cycle`` bits of
     each are multiplied per cycle. Codes to which nothing is added pass at once.
 
     Golden model: :meth:`nnef_hw.arithmetic.numerics.AddRequant.apply`, of unsigned codes;
@@ -106,7 +109,7 @@ class EngineSerialResidual(wiring.Component):
     Members
     -------
     i, o : In(code_layout), Out(code_layout)
-        ``part.residual_delay`` cycles apart, or none.
+        ``sum_delay`` cycles apart, or none.
     parameters : In(parameter_layout)
         ``adds`` tells whether anything is added.
     address, enable : Out
@@ -121,14 +124,16 @@ class EngineSerialResidual(wiring.Component):
 
     def __init__(self, part: Engine):
         self.part = part
+        self.sums = part.find(TensorSums)
+        self.delay = self.sums.sum_delay(part)
         super().__init__({
             "i": In(code_layout(part)),
             "o": Out(code_layout(part)),
             "parameters": In(parameter_layout(part)),
-            "address": Out(part.fields["write"]),
+            "address": Out(part.layout.widths["write"]),
             "enable": Out(1),
             "busy": In(1),
-            "word": In(part.word_bits),
+            "word": In(part.array.word_bits),
         })
 
     def elaborate(self, platform):
@@ -136,11 +141,11 @@ class EngineSerialResidual(wiring.Component):
         part, parameters = self.part, self.parameters
         arrives = self.i.valid & parameters.adds
         since = [arrives]
-        for n in range(part.residual_delay):
+        for n in range(self.delay):
             later = Signal(name=f"since{n + 1}")
             m.d.sync += later.eq(since[-1])
             since.append(later)
-        write = Signal(part.fields["write"], reset_less=True)
+        write = Signal(part.layout.widths["write"], reset_less=True)
         own = Signal(CODE_BITS, reset_less=True)
         wants, fetched = Signal(), Signal()
         with m.If(self.i.valid):
@@ -157,8 +162,8 @@ class EngineSerialResidual(wiring.Component):
         m.d.comb += self.enable.eq(wants & ~self.busy)
         m.d.sync += fetched.eq(self.enable)
 
-        begins = since[part.residual_begin]
-        others = Signal(part.word_bits, reset_less=True)
+        begins = since[self.sums.begin]
+        others = Signal(part.array.word_bits, reset_less=True)
         with m.If(fetched):
             m.d.sync += others.eq(self.word)
         with m.Elif(begins):
@@ -166,10 +171,10 @@ class EngineSerialResidual(wiring.Component):
         total = self._products(m, platform, own, others[:CODE_BITS], begins, since)
         code = Signal(CODE_BITS, reset_less=True)
         low, high = parameters.sum_low, parameters.sum_high
-        m.d.sync += code.eq(limited(total >> part.residual_shift, low, high))
+        m.d.sync += code.eq(limited(total >> self.sums.shift, low, high))
 
         # The last bits are multiplied as those of the next code may follow.
-        ends = since[part.residual_begin + part.residual_cycles]
+        ends = since[self.sums.begin + self.sums.cycles]
         flags = Cat(self.i.first, self.i.last)
         for n, passes in enumerate((self.i.valid, begins, ends)):
             held = Signal.like(flags, name=f"flags{n}", reset_less=True)
@@ -186,15 +191,15 @@ class EngineSerialResidual(wiring.Component):
 
     def _products(self, m, platform, own, other, begins, since):
         """Return both products and the offset, added."""
-        part, parameters = self.part, self.parameters
-        bits = part.residual_bits_per_cycle
+        parameters = self.parameters
+        bits = self.sums.bits_per_cycle
         codes = []
         for name, code in (("own", own), ("other", other)):
             shifted = Signal(CODE_BITS, name=f"{name}_bits", reset_less=True)
             m.d.sync += shifted.eq(Mux(begins, code, shifted << bits))
             codes.append(shifted)
-        goes_on = ~since[part.residual_begin + 1]
-        width = max(CODE_BITS + part.residual_bits + 1, len(parameters.offset)) + 1
+        goes_on = ~since[self.sums.begin + 1]
+        width = max(CODE_BITS + self.sums.bits + 1, len(parameters.offset)) + 1
         sum_ = Signal(signed(width), reset_less=True)
         factors = parameters.own_factor, parameters.other_factor
         step = 0

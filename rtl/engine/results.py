@@ -6,7 +6,9 @@ from amaranth.lib.wiring import In, Out
 
 from nnef_hw.parts.engine.engine import Engine
 from nnef_hw.parts.engine.program import BEAT_BITS
+from nnef_hw.parts.engine.requantizer import SecondRounding
 from nnef_hw.parts.engine.sizes import CODE_BITS
+from nnef_hw.parts.engine.tables import Tables
 from nnef_hw.rtl.base.memory import TiledMemory
 from nnef_hw.rtl.base.primitives import chained_multiply_add, delayed
 from nnef_hw.rtl.engine.array import result_layout, sums_layout
@@ -19,7 +21,7 @@ __all__ = [
 
 def code_layout(part: Engine):
     """Payload of codes: where their word goes, and whether they are that word's first or last."""
-    return result_layout(part, codes=data.ArrayLayout(CODE_BITS, part.results))
+    return result_layout(part, codes=data.ArrayLayout(CODE_BITS, part.array.results))
 
 
 def delayed_in_memory(m, value, cycles, tiling):
@@ -45,7 +47,7 @@ def limited(value, low, high):
 class EngineRequantizer(wiring.Component):
     """Add a bias, multiply by a factor, shift, round, clip; never waiting.
 
-    It takes ``part.results`` results per cycle.
+    It takes ``results`` results per cycle.
 
     Golden model: :meth:`nnef_hw.arithmetic.numerics.Requant.apply` of ``acc + bias``, of unsigned
     codes. The shift is the same for all layers: factors of those that have a smaller one are scaled
@@ -57,7 +59,7 @@ class EngineRequantizer(wiring.Component):
     i : In(sums_layout)
         Its ``constant`` is a cycle ahead.
     o : Out(code_layout)
-        ``part.requantizer_delay`` cycles later.
+        ``requantizer_delay`` cycles later.
     parameters : In(parameter_layout)
         ``zero_point``, ``low`` and ``high``.
     soon : Out(1)
@@ -78,8 +80,8 @@ class EngineRequantizer(wiring.Component):
             "o": Out(code_layout(part)),
             "parameters": In(parameter_layout(part)),
             "soon": Out(1),
-            "constant_address": Out(part.fields["constant"]),
-            "constant": In(part.results * part.constant_bits),
+            "constant_address": Out(part.layout.widths["constant"]),
+            "constant": In(part.array.results * part.constant_bits),
         })
 
     def elaborate(self, platform):
@@ -87,18 +89,19 @@ class EngineRequantizer(wiring.Component):
         part = self.part
         m.d.comb += self.constant_address.eq(self.i.constant)
         # a register of its block RAMs, and as long for the sums
-        constants = delayed(m, self.constant, part.constant_cycles - 1, name="constant")
-        for n in range(part.results):
+        constants = delayed(m, self.constant, part.pipeline.constant_cycles - 1, name="constant")
+        for n in range(part.array.results):
             constant = constants.word_select(n, part.constant_bits)
-            acc = delayed(m, self.i.accs[n], part.constant_cycles - 1, name=f"sum{n}_")
+            acc = delayed(m, self.i.accs[n], part.pipeline.constant_cycles - 1, name=f"sum{n}_")
             m.d.comb += self.o.codes[n].eq(self._code(m, platform, n, acc, constant))
+        cycles = part.pipeline.requantizer_delay
         m.d.comb += self.o.write.eq(
-            delayed_in_memory(m, self.i.write, part.requantizer_delay, part.delay_memory)
+            delayed_in_memory(m, self.i.write, cycles, part.delay_memory(cycles))
         )
         before = {}
         for name in ("valid", "first", "last"):
             is_flag = name == "valid"
-            delay = part.requantizer_delay - 1
+            delay = part.pipeline.requantizer_delay - 1
             before[name] = delayed(m, self.i[name], delay, name=name, is_flag=is_flag)
             result = delayed(m, before[name], 1, name=f"{name}_o", is_flag=is_flag)
             m.d.comb += self.o[name].eq(result)
@@ -110,40 +113,43 @@ class EngineRequantizer(wiring.Component):
         part = self.part
         # What belongs to the first one has the plain names.
         own = f"_{place}" if place else ""
-        bias = constant[: part.acc_bits].as_signed()
-        factor = constant[part.acc_bits :][: part.factor_bits]
-        shift = constant[part.acc_bits + part.factor_bits :]
+        bias = constant[: part.array.acc_bits].as_signed()
+        factor = constant[part.array.acc_bits :][: part.requantizer.factor_bits]
+        shift = constant[part.array.acc_bits + part.requantizer.factor_bits :]
 
-        biased = (acc + bias)[: part.acc_bits].as_signed()
-        operand = Signal(signed(part.acc_bits + part.extra_bits), reset_less=True)
-        factor_bits = part.stages * part.digit_bits
-        digits = Signal(factor_bits + part.more_shift_bits, reset_less=True)
+        biased = (acc + bias)[: part.array.acc_bits].as_signed()
+        operand = Signal(signed(part.array.acc_bits + part.requantizer.extra_bits), reset_less=True)
+        factor_bits = part.requantizer.stages * part.requantizer.digit_bits
+        rounding = part.find(SecondRounding)
+        more_bits = 0 if rounding is None else rounding.more_shift_bits
+        digits = Signal(factor_bits + more_bits, reset_less=True)
         m.d.sync += [
-            operand.eq(biased << part.extra_bits), digits.eq(factor | (shift << factor_bits)),
+            operand.eq(biased << part.requantizer.extra_bits),
+            digits.eq(factor | (shift << factor_bits)),
         ]  # fmt: skip
         product = Const(0, signed(len(operand)))
-        for n in range(part.stages):
+        for n in range(part.requantizer.stages):
             partial = chained_multiply_add(
                 m,
                 platform,
                 product,
-                digits[: part.digit_bits],
+                digits[: part.requantizer.digit_bits],
                 operand,
-                width=len(operand) + part.digit_bits,
+                width=len(operand) + part.requantizer.digit_bits,
                 name=f"partial{n}{own}",
             )
             product = Signal(signed(len(operand)), name=f"product{n}{own}", reset_less=True)
-            m.d.sync += product.eq(partial >> part.digit_bits)
-            if n + 1 < part.stages:
+            m.d.sync += product.eq(partial >> part.requantizer.digit_bits)
+            if n + 1 < part.requantizer.stages:
                 operand = delayed(m, operand, 1, name=f"operand{n}_")
-            if n + 1 < part.stages or part.rounds_twice:
-                digits = delayed(m, digits[part.digit_bits :], 1, name=f"digits{n}_")
+            if n + 1 < part.requantizer.stages or rounding is not None:
+                digits = delayed(m, digits[part.requantizer.digit_bits :], 1, name=f"digits{n}_")
 
         # Nothing is added below the bit that rounds.
-        final_shift = part.shift + part.extra_bits - part.stages * part.digit_bits
+        final_shift = part.requantizer.shift + part.requantizer.extra_bits - factor_bits
         halves = product >> (final_shift - 1)
-        if part.rounds_twice:
-            halves = self._rounded_first(m, halves, digits)
+        if rounding is not None:
+            halves = self._rounded_first(m, rounding, halves, digits)
         rounded = Signal(signed(max(len(halves), CODE_BITS + 1) + 1), reset_less=True)
         code = Signal(CODE_BITS, reset_less=True)
         zero_point = self.parameters.zero_point
@@ -153,14 +159,13 @@ class EngineRequantizer(wiring.Component):
         ]
         return code
 
-    def _rounded_first(self, m, halves, shift):
+    def _rounded_first(self, m, rounding, halves, shift):
         """Return results in halves that are rounded and shifted farther, two cycles later.
 
         The second rounding, which follows, takes halves away from 0: below 0 they go down by one,
         unless there is nothing to round.
         """
-        part = self.part
-        rounds_again = Const(1) if part.least_shift else shift.any()
+        rounds_again = Const(1) if rounding.least_shift else shift.any()
         first = Signal(signed(len(halves) + 1), name="rounded_first", reset_less=True)
         step = Cat(Const(1, 1), (halves[-1] & rounds_again).replicate(len(halves))).as_signed()
         with m.If(self.parameters.rounds_once):
@@ -168,7 +173,7 @@ class EngineRequantizer(wiring.Component):
         with m.Else():
             m.d.sync += first.eq((halves + step) & ~1)
         shift = delayed(m, shift, 1, name="own_shift")
-        farther = first >> part.least_shift
+        farther = first >> rounding.least_shift
         shifted = Signal.like(farther, name="shifted", reset_less=True)
         m.d.sync += shifted.eq(farther >> shift)
         return shifted
@@ -187,7 +192,7 @@ class EngineTables(wiring.Component):
     Members
     -------
     i, o : In(code_layout), Out(code_layout)
-        ``part.table_delay`` cycles apart; every code of a cycle has a memory of its own.
+        a cycle apart; every code of a cycle has a memory of its own.
     parameters : In(parameter_layout)
         ``looks_up`` tells whether a function is applied, ``table`` which.
     write_address, write_data, write_enable : In
@@ -199,14 +204,15 @@ class EngineTables(wiring.Component):
     def __init__(self, part: Engine, *, entries=()):
         self.part = part
         self.entries = entries
+        self.memory = part.find(Tables).memory(part)
         members = {
             "i": In(code_layout(part)),
             "o": Out(code_layout(part)),
             "parameters": In(parameter_layout(part)),
         }
-        if part.streamed:
+        if part.ring is not None:
             members |= {
-                "write_address": In(range(part.table_memory.depth)),
+                "write_address": In(range(self.memory.depth)),
                 "write_data": In(BEAT_BITS),
                 "write_enable": In(1),
             }
@@ -214,18 +220,18 @@ class EngineTables(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        for n in range(self.part.results):
+        for n in range(self.part.array.results):
             m.d.comb += self.o.codes[n].eq(self._look_up(m, n, self.i.codes[n]))
         for name in ("valid", "first", "last", "write"):
             is_flag = name == "valid"
-            flag = delayed(m, self.i[name], self.part.table_delay, name=name, is_flag=is_flag)
+            flag = delayed(m, self.i[name], 1, name=name, is_flag=is_flag)
             m.d.comb += self.o[name].eq(flag)
         return m
 
     def _look_up(self, m, n, code):
         """Return the function of a code, or that code, a cycle later."""
-        streamed = self.part.streamed
-        tables = TiledMemory(self.part.table_memory, words=self.entries, writable=streamed)
+        streamed = self.part.ring is not None
+        tables = TiledMemory(self.memory, words=self.entries, writable=streamed)
         m.submodules[f"tables{n}" if n else "tables"] = tables
         place, found = Cat(code, self.parameters.table), tables.read_data
         code = delayed(m, code, 1, name="code")

@@ -4,8 +4,12 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from nnef_hw.parts.engine.codes import Residents
 from nnef_hw.parts.engine.engine import Engine
-from nnef_hw.parts.engine.program import PASS_LEVEL, QUANTITIES, SIGNED_FIELDS, Kind
+from nnef_hw.parts.engine.pairs import Gather, Products
+from nnef_hw.parts.engine.program import PASS_LEVEL, QUANTITIES, Kind
+from nnef_hw.parts.engine.residual import SharedBank, TensorSums
+from nnef_hw.parts.engine.sequencer import Divided
 from nnef_hw.rtl.base.primitives import delayed
 
 __all__ = ["EngineSequencer", "parameter_layout", "word_layout"]
@@ -13,10 +17,10 @@ __all__ = ["EngineSequencer", "parameter_layout", "word_layout"]
 
 def parameter_layout(part: Engine):
     """Fields of an instruction besides its loops."""
-    widths = {name: part.fields[name] for name in part.parameters}
-    widths |= {name: width for name, (width, _) in part.same_fields.items()}
+    widths = {name: part.layout.widths[name] for name in part.layout.parameters}
+    widths |= {name: width for name, (width, _) in part.layout.constants.items()}
     return data.StructLayout({
-        name: Shape(width, name in SIGNED_FIELDS) for name, width in widths.items()
+        name: Shape(width, part.facts[name].signed) for name, width in widths.items()
     })
 
 
@@ -28,26 +32,26 @@ def word_layout(part: Engine):
     ``lane`` tells which of its codes is read, if that is one; ``times_kept`` that its weights are
     the codes of the first word of the pass; ``retires`` that no other word will have its weights.
     """
-    widths = {name: part.fields[name] for name in ("read", "weight", "constant", "write")}
+    widths = {name: part.layout.widths[name] for name in ("read", "weight", "constant", "write")}
     return data.StructLayout({
         "valid": 1,
         "fresh": 1,
         "shift": 1,
         "keep": 1,
         "inside": 1,
-        "results": part.bits("results"),
-        **({"lane": part.lane_bits} if part.gathers else {}),
-        **({"times_kept": 1} if part.multiplies else {}),
-        **({"retires": 1} if part.streamed else {}),
+        "results": part.layout.bits("results"),
+        **({"lane": part.lane_bits} if part.has(Gather) else {}),
+        **({"times_kept": 1} if part.has(Products) else {}),
+        **({"retires": 1} if part.ring is not None else {}),
         **widths,
-        "read": part.fields["read"] - part.lane_bits,
+        "read": part.layout.widths["read"] - part.lane_bits,
     })
 
 
 class EngineSequencer(wiring.Component):
     """Run the instructions of a program one after the other, for ever.
 
-    A layer's word is issued in one cycle and read ``part.read_stage`` later, with the addresses
+    A layer's word is issued in one cycle and read ``read_stage`` later, with the addresses
     that the steps of the loops have made so far; one word per cycle. The last word of a pass whose
     sums are results waits until those of the pass before have left, so that nothing behind ever has
     to.
@@ -62,9 +66,9 @@ class EngineSequencer(wiring.Component):
     Members
     -------
     row_address : Out
-        Row of the program that is read, ``part.instruction_stride`` per instruction.
+        Row of the program that is read, ``stride`` per instruction.
     row : In(row_bits)
-        That row, ``part.read_stage`` cycles later.
+        That row, ``read_stage`` cycles later.
     word : Out(word_layout)
         The word that is read in this cycle.
     parameters : Out(parameter_layout)
@@ -78,12 +82,12 @@ class EngineSequencer(wiring.Component):
         them if the program comes as a stream.
     other_soon : In(1)
         In the next cycle a word is read that is added to a result; only if these may be in the bank
-        that is read (``part.shares``).
+        that is read (:class:`.SharedBank`).
     end : Out(1)
         An instruction ends: nothing of it is issued any more.
     occupied : Out(2)
         Of each bank of codes, whether there may be no time to read packets of the program from it
-        in two cycles from now on; only if these may stay there (``part.residents``).
+        in two cycles from now on; only if these may stay there (:class:`.Residents`).
     """
 
     unproved = "no stream: it issues the words of a program"
@@ -91,58 +95,58 @@ class EngineSequencer(wiring.Component):
     def __init__(self, part: Engine):
         self.part = part
         super().__init__({
-            "row_address": Out(range(part.slots * part.instruction_stride)),
-            "row": In(part.row_bits),
+            "row_address": Out(range(part.slots * part.layout.stride)),
+            "row": In(part.layout.row_bits),
             "word": Out(word_layout(part)),
             "parameters": Out(
                 parameter_layout(part),
-                init={name: value for name, (_, value) in part.same_fields.items()},
+                init={name: value for name, (_, value) in part.layout.constants.items()},
             ),
             "begin": Out(1),
             "done": In(1),
             "has_rows": In(1),
             "has_all": In(1),
             "end": Out(1),
-            **({"other_soon": In(1)} if part.shares else {}),
-            **({"occupied": Out(2)} if part.residents else {}),
+            **({"other_soon": In(1)} if part.has(SharedBank) else {}),
+            **({"occupied": Out(2)} if part.has(Residents) else {}),
         })
 
     def elaborate(self, platform):
         m = Module()
         part = self.part
         instruction = Signal(range(part.slots))
-        row = Signal(range(part.instruction_rows + 1))
-        level = Signal(range(part.levels))
+        row = Signal(range(part.layout.rows + 1))
+        level = Signal(range(part.layout.levels))
         reading = Signal(init=1)
-        place = Signal(range(part.instruction_stride))
+        place = Signal(range(part.layout.stride))
         m.d.comb += [
             place.eq(Mux(reading, row, level)),
             self.row_address.eq(Cat(place, instruction)),
         ]
         # A row is found when it has been read; in the cycle after, the count is that of the next.
         is_found = Signal()
-        late = part.read_stage - 1
+        late = part.pipeline.read_stage - 1
         limits, ended = self._fetch(
             m, self.row, delayed(m, is_found, late, name="row_is_found", is_flag=True),
             delayed(m, row, late, name="found_row"),
         )
 
         waiting, running = Signal(), Signal()
-        drains = part.drain(adds=True), part.drain(adds=False)
+        drains = part.pipeline.drain(adds=True), part.pipeline.drain(adds=False)
         remaining = Signal(range(max(drains) + 1))
         issue, is_final = Signal(), Signal()
         end = self.end
         starts = self._starts(m, end)
         may_read = Signal()
         # The last results have been made when the fields that they need change.
-        is_free = remaining <= 1 + part.late_ahead
-        if "follows" in part.fields:
+        is_free = remaining <= 1 + part.pipeline.late_ahead
+        if part.has(Divided):
             # Parts of a layer need not wait for what those before them have computed.
             is_free |= self.parameters.follows
         m.d.comb += may_read.eq(
-            Mux(row == 0, self.has_rows, Mux(row == part.late_row, is_free, 1)))
+            Mux(row == 0, self.has_rows, Mux(row == part.layout.late_row, is_free, 1)))
         may_issue = self._words(m, limits, ended, level, is_final, issue)
-        if part.shares:
+        if part.has(SharedBank):
             may_issue &= ~(self.other_soon & self.parameters.shares)
         m.d.comb += [
             issue.eq(running & (self.parameters.kind == Kind.RUN) & may_issue),
@@ -162,7 +166,7 @@ class EngineSequencer(wiring.Component):
                 m.d.sync += [has_read.eq(0), waiting.eq(1)]
         with m.If(reading & may_read):
             m.d.sync += row.eq(row + 1)
-            with m.If(row == part.instruction_rows):
+            with m.If(row == part.layout.rows):
                 m.d.sync += [reading.eq(0), has_read.eq(1)]
         with m.If(self.begin):
             m.d.sync += [waiting.eq(0), running.eq(1)]
@@ -175,7 +179,7 @@ class EngineSequencer(wiring.Component):
             ]
         m.d.sync += self.word.valid.eq(delayed(m, issue, late, name="issue", is_flag=True))
         self._addresses(m, self.row, starts)
-        if part.residents:
+        if part.has(Residents):
             self._occupied(m, running, issue & is_final, remaining)
         return m
 
@@ -185,7 +189,7 @@ class EngineSequencer(wiring.Component):
         # Runs, or has until the cycle before.
         active, sums = Signal(), Const(0)
         m.d.sync += active.eq(self.begin | running)
-        if self.part.residual_bits:
+        if self.part.has(TensorSums):
             adding = Signal()
             with m.If(ends & parameters.adds):
                 m.d.sync += adding.eq(1)
@@ -199,10 +203,11 @@ class EngineSequencer(wiring.Component):
     def _starts(self, m, end):
         """Return where every quantity begins: weights and constants where they came to."""
         part = self.part
-        starts = {name: self.parameters[name] for name in QUANTITIES if name in part.parameters}
-        if part.streamed:
+        known = [name for name in QUANTITIES if name in part.layout.parameters]
+        starts = {name: self.parameters[name] for name in known}
+        if part.ring is not None:
             for name in ("weight", "constant"):
-                starts[name] = place = Signal(part.fields[name], name=f"first_{name}")
+                starts[name] = place = Signal(part.layout.widths[name], name=f"first_{name}")
                 with m.If(end):
                     m.d.sync += place.eq(place + self.parameters[f"{name}s"])
         return starts
@@ -211,47 +216,48 @@ class EngineSequencer(wiring.Component):
         """Read the limits of the loops, and the other fields.
 
         Return these limits, and whether each loop has come to its own: by registers if
-        ``part.is_spread``.
+        ``is_spread``.
         """
         part = self.part
-        loop = data.StructLayout(dict(part.loop_fields))
+        loop = data.StructLayout(dict(part.layout.loop_fields))
         found_loop = loop(found[: loop.size])
-        limits = [Signal(part.fields["count"], name=f"limit{n}") for n in range(part.levels)]
-        ended = [Signal(name=f"ended{n}") for n in range(part.levels)]
+        widths, levels = part.layout.widths, part.layout.levels
+        limits = [Signal(widths["count"], name=f"limit{n}") for n in range(levels)]
+        ended = [Signal(name=f"ended{n}") for n in range(levels)]
         with m.If(is_found):
             for n, limit in enumerate(limits):
                 with m.If(row == n + 1):
                     m.d.sync += limit.eq(found_loop.count)
-                    if part.is_spread:
+                    if part.pipeline.is_spread:
                         m.d.sync += ended[n].eq(found_loop.count == 0)
-            for name, (place, bit) in part.parameters.items():
-                with m.If(row == part.levels + place + 1):
-                    m.d.sync += self.parameters[name].eq(found[bit : bit + part.fields[name]])
+            for name, (place, bit) in part.layout.parameters.items():
+                with m.If(row == part.layout.levels + place + 1):
+                    m.d.sync += self.parameters[name].eq(found[bit : bit + widths[name]])
         return limits, ended
 
     def _words(self, m, limits, ended, level, is_final, issue):
         """Count the loops; return whether nothing holds the next word back."""
         part, parameters = self.part, self.parameters
         counters = [Signal.like(limit, name=f"counter{n}") for n, limit in enumerate(limits)]
-        moves = [Signal(name=f"moves{n}") for n in range(part.levels)]
+        moves = [Signal(name=f"moves{n}") for n in range(part.layout.levels)]
         lower = Const(1)
-        for n in range(part.levels):
+        for n in range(part.layout.levels):
             following = (counters[n] + 1)[: len(counters[n])]
             m.d.comb += moves[n].eq(lower)
-            if not part.is_spread:
+            if not part.pipeline.is_spread:
                 m.d.comb += ended[n].eq(counters[n] == limits[n])
             lower = moves[n] & ended[n]
             with m.If(moves[n] & ~ended[n]):
                 m.d.comb += level.eq(n)
             with m.If(issue & moves[n]):
                 m.d.sync += counters[n].eq(Mux(ended[n], 0, following))
-                if part.is_spread:
+                if part.pipeline.is_spread:
                     m.d.sync += ended[n].eq(Mux(ended[n], 0, following) == limits[n])
         m.d.comb += is_final.eq(lower)
 
         step = counters[PASS_LEVEL]
         # Every word is a pass.
-        gathers = parameters.gathers if part.gathers else Const(0)
+        gathers = parameters.gathers if part.has(Gather) else Const(0)
         keep, is_first, slides = Signal(), Signal(), Signal()
         # Steps until sums are results.
         silent = Signal.like(parameters.silent, name="silent")
@@ -260,9 +266,9 @@ class EngineSequencer(wiring.Component):
         with m.Elif(issue & moves[PASS_LEVEL]):
             left = Mux(silent == 0, 0, silent - 1)
             m.d.sync += silent.eq(Mux(ended[PASS_LEVEL], parameters.silent, left))
-        results = Signal(part.bits("results"))
+        results = Signal(part.layout.bits("results"))
         # Where results leave more slowly than that, passes have as many words.
-        hold = Signal(range(part.rows))
+        hold = Signal(range(part.array.rows))
         m.d.comb += [
             is_first.eq((Cat(*counters[:PASS_LEVEL]) == 0) | gathers),
             slides.eq(parameters.slides & (step != 0)),
@@ -277,23 +283,23 @@ class EngineSequencer(wiring.Component):
             "fresh": is_first & ~slides, "shift": is_first & slides, "keep": keep,
             "results": results,
         }  # fmt: skip
-        if part.multiplies:
+        if part.has(Products):
             begins_second = (counters[1] != 0) & (counters[0] == 0)
             flags["times_kept"] = parameters.multiplies & begins_second
-        if part.streamed:
+        if part.ring is not None:
             # Of a convolution all passes of the last pixel read all weights once more.
             flags["retires"] = Cat(ended[PASS_LEVEL + 1 :]).all() & ~parameters.by_lane
         for name, flag in flags.items():
-            late = delayed(m, flag, part.read_stage - 1, name=f"issued_{name}")
+            late = delayed(m, flag, part.pipeline.read_stage - 1, name=f"issued_{name}")
             m.d.sync += self.word[name].eq(late)
         return ~keep | (hold == 0)
 
     def _addresses(self, m, found, starts):
         """Step the addresses of the word that is read to those of the next one."""
         part, parameters = self.part, self.parameters
-        loop = data.StructLayout(dict(part.loop_fields))
+        loop = data.StructLayout(dict(part.layout.loop_fields))
         steps = loop(found[: loop.size])
-        places = {name: Signal(part.fields[name], name=name) for name in QUANTITIES}
+        places = {name: Signal(part.layout.widths[name], name=name) for name in QUANTITIES}
         for name, place in places.items():
             with m.If(self.begin):
                 m.d.sync += place.eq(starts[name])
@@ -307,5 +313,5 @@ class EngineSequencer(wiring.Component):
             *(self.word[name].eq(places[name]) for name in ("weight", "constant", "write")),
             self.word.read.eq(places["read"][part.lane_bits :]),
         ]
-        if part.gathers:
+        if part.has(Gather):
             m.d.comb += self.word.lane.eq(places["read"])

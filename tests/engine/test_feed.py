@@ -8,6 +8,7 @@ from amaranth.sim import Simulator
 from engine_graphs import planned
 
 from nnef_hw.boards import find_board
+from nnef_hw.parts.engine.codes import Residents
 from nnef_hw.parts.engine.program import BEAT_BITS
 from nnef_hw.rtl.engine.feed import EngineFeed
 from nnef_hw.testing import GraphBuilder
@@ -33,15 +34,15 @@ class Packet:
             most = min(places, (1 << bits) - 1)
             return int(rng.integers(1, min(most, 8) + 1)) if rng.random() < 0.6 else most
 
-        rows = words(part.instruction_rows, part.row_beats)
+        rows = words(part.layout.rows, part.layout.row_beats)
         if rng.random() < 0.2:
             # Nothing is computed.
             return cls(rows, [], [])
-        weights = count(part.ring_words, part.fields["weights"]) if rng.random() < 0.8 else 0
+        weights = count(part.ring.words, part.layout.bits("weights")) if rng.random() < 0.8 else 0
         return cls(
             rows,
-            words(count(part.constants_ahead, part.count_bits), part.constant_beats),
-            words(weights, int(rng.integers(1, part.weight_beats(part.rows) + 1))),
+            words(count(part.pipeline.constants_ahead, part.count_bits), part.constant_beats),
+            words(weights, int(rng.integers(1, part.weight_beats(part.array.rows) + 1))),
         )
 
     def beats(self, part):
@@ -60,9 +61,9 @@ def test_words_are_as_they_came(fix, rng, board):
     builder.conv(x, rng.normal(size=(4, 4, 3, 3)))
     plan = planned(fix(builder.build()), 4, 4, ring_words=32, board=find_board(board))
     part = plan.design.engine
-    assert not part.residents
+    assert not part.has(Residents)
     if board == "ulx3s_85f":
-        assert any(memory.width > BEAT_BITS for memory in part.weight_memories)
+        assert any(memory.width > BEAT_BITS for memory in part.supply.weight_memories(part))
     feed = EngineFeed(part)
     packets = [Packet.random(rng, part) for _ in range(12)]
 
@@ -80,8 +81,8 @@ def test_words_are_as_they_came(fix, rng, board):
     async def instructions(ctx):
         places = {"row": 0, "constant": 0, "weight": 0}
         depths = {
-            "row": part.slots * part.instruction_stride, "constant": part.constant_words,
-            "weight": part.ring_words,
+            "row": part.slots * part.layout.stride, "constant": part.supply.constants,
+            "weight": part.ring.words,
         }  # fmt: skip
         for packet in packets:
             await ctx.tick().until(feed.has_all)
@@ -93,11 +94,11 @@ def test_words_are_as_they_came(fix, rng, board):
                 words = getattr(packet, name)
                 for n, word in enumerate(words):
                     ctx.set(getattr(feed, f"{name}_address"), (place + n) % depths[name])
-                    for _ in range(part.read_stage if name == "row" else 1):
+                    for _ in range(part.pipeline.read_stage if name == "row" else 1):
                         await ctx.tick()
                     found = ctx.get(getattr(feed, name)) & ((1 << BEAT_BITS * len(word)) - 1)
                     assert [found >> BEAT_BITS * k & 0xFFFF for k in range(len(word))] == word
-                taken = part.instruction_stride if name == "row" else len(words)
+                taken = part.layout.stride if name == "row" else len(words)
                 places[name] = (place + taken) % depths[name]
             ctx.set(feed.constants, len(packet.constant))
             ctx.set(feed.weights, len(packet.weight))

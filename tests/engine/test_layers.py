@@ -10,6 +10,9 @@ from sweeps import few
 from nnef_hw.boards import find_board
 from nnef_hw.engine.report import report_plan
 from nnef_hw.errors import TargetError
+from nnef_hw.parts.engine.pairs import Gather
+from nnef_hw.parts.engine.residual import TensorSums
+from nnef_hw.parts.engine.tables import Tables
 from nnef_hw.testing import GraphBuilder
 
 pytestmark = pytest.mark.system
@@ -164,7 +167,7 @@ def test_codes_in_single_port_ram(builder, fix, run_engine, size, outputs):
     builder.pool("max_pool", builder.op("add", first, third), 2)
     graph = fix(builder.build())
     plan = planned(graph, board=find_board("icebreaker"))
-    assert plan.design.engine.single_port
+    assert plan.design.engine.codes.single_port
     assert plan.resources.spram == 4
     assert plan.design.layers[2].residual is not None
     run_engine(plan, graph)
@@ -181,7 +184,7 @@ def test_a_sum_of_what_is_read(builder, fix, run_engine, size, ring_words):
     graph = fix(builder.build())
     board = find_board("icebreaker")
     plan = planned(graph, rows=8 // size, board=board, ring_words=ring_words)
-    assert plan.design.engine.single_port
+    assert plan.design.engine.codes.single_port
     assert [plan.design.shares(layer) for layer in plan.design.layers] == [False, True]
     run_engine(plan, graph)
 
@@ -202,7 +205,7 @@ def test_sums_bit_by_bit(builder, fix, run_engine, channels, cycles, board, ring
     builder.op("sub", conv(builder, total, channels, channels, padding=1), first)
     graph = fix(builder.build())
     plan = planned(graph, board=find_board(board), ring_words=ring_words)
-    assert plan.design.engine.residual_cycles == cycles
+    assert plan.design.engine.find(TensorSums).cycles == cycles
     assert (len(plan.design.instructions) > 5) == bool(ring_words)
     run_engine(plan, graph)
 
@@ -272,7 +275,7 @@ def test_limits_are_those_of_the_layer(builder, fix, run_engine):
     graph = graph.replaced(nodes=tuple(nodes))
     plan = planned(graph, board=find_board("icebreaker"))
     assert {"low", "high"} <= plan.design.engine.fields.keys()
-    assert plan.design.engine.late_ahead == 1
+    assert plan.design.engine.pipeline.late_ahead == 1
     run_engine(plan, graph, frames=4)
 
 
@@ -419,7 +422,7 @@ def test_tables_come_with_the_program(builder, fix, run_engine):
     builder.op("sigmoid", conv(builder, first, 5, 5, padding=1))
     graph = fix(builder.build())
     plan = planned(graph, ring_words=32)
-    assert plan.design.engine.tables == 2
+    assert plan.design.engine.find(Tables).count == 2
     run_engine(plan, graph, frames=3)
     run_engine(plan, graph, frames=3, stall=0.3)
 
@@ -434,7 +437,8 @@ def test_tables_of_softmax_come_with_the_program(builder, fix, run_engine, round
     graph = fix(builder.build(*ends).replaced(rounding=rounding))
     plan = planned(graph, ring_words=32)
     engine = plan.design.engine
-    assert (engine.tables, engine.tail_beats) == (1, 2 * 256 * (2 if rounding else 1))
+    tail_beats = 2 * 256 * (2 if rounding else 1)
+    assert (engine.find(Tables).count, engine.ring.tail_beats) == (1, tail_beats)
     assert plan.design.table_words == 2 + engine.table_beats == plan.design.fill_words
     run_engine(plan, graph, frames=3)
 
@@ -484,7 +488,7 @@ def test_codes_change_their_places(builder, fix, run_engine, lanes, ring_words, 
     conv(builder, z, 4, 3, 1)
     graph = fix(builder.build())
     plan = planned(graph, 8, lanes, ring_words)
-    assert plan.design.engine.gathers
+    assert plan.design.engine.has(Gather)
     assert sum(layer.gathers(plan.design.shape) for layer in plan.design.layers) == 6
     run_engine(plan, graph, frames=frames)
 
@@ -500,7 +504,7 @@ def test_words_follow_one_another(builder, fix, run_engine, ring_words):
     builder.op("linear", z, filters(builder, 5, 48), filters(builder, 1, 5))
     graph = fix(builder.build())
     plan = planned(graph, ring_words=ring_words)
-    assert plan.design.engine.packs
+    assert plan.design.engine.find(Gather).packs
     run_engine(plan, graph)
 
 

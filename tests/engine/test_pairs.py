@@ -62,7 +62,7 @@ def test_in_single_port_ram(fix, run_engine, rng):
     """Both operands are in the bank that is read."""
     graph = fix(gate(rng))
     plan = planned(graph, board=find_board("icebreaker"))
-    assert plan.design.engine.single_port
+    assert plan.design.engine.codes.single_port
     run_engine(plan, graph)
 
 

@@ -59,7 +59,7 @@ def test_packets_in_the_bank_that_is_read(fix, rng, run_engine, monkeypatch):
 
     def other(design, n, left):
         del left
-        return design.instructions[n - 1].fields["bank"]
+        return design.instructions[n - 1].bank
 
     graph = fix(layers(rng, 2, 7, 24, 18, 13))
     count = len(resident_plan(graph, ()).design.instructions)
@@ -77,7 +77,7 @@ def test_a_full_bank_leaves_the_other_one(fix, rng):
     graph = fix(layers(rng, 2, 7, 24, 18, 13))
     design = resident_plan(graph, (1, 2)).design
     words = design.resident_words(design.instructions[2])
-    bank = 1 - design.instructions[1].fields["bank"]
+    bank = 1 - design.instructions[1].bank
     room = [words, words]
     assert design.resident_bank(2, room) == bank
     room[bank] -= 1

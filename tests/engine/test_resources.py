@@ -21,7 +21,7 @@ def test_estimate_is_within_10_percent(board, script, fix, rng, tmp_path):
     x = g.reshape(g.pool("max_pool", x, 2), [1, 576])
     graph = fix(g.build(g.op("linear", x, rng.normal(size=[10, 576]), np.zeros((1, 10)))))
     plan = schedule_engine(graph, find_board(board))
-    assert (plan.design.engine.in_logic > 0) == (board == "ulx3s_25f")
+    assert (plan.design.engine.array.in_logic > 0) == (board == "ulx3s_25f")
     found = script.measure(EngineAccelerator(plan), find_board(board), tmp_path)
 
     estimate = plan.resources

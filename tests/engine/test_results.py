@@ -11,6 +11,8 @@ from nnef_hw.boards import find_board
 from nnef_hw.engine.layers.network import lower
 from nnef_hw.errors import NnefHwError
 from nnef_hw.hardware.devices import UP5K
+from nnef_hw.parts.engine.pairs import Gather
+from nnef_hw.parts.engine.residual import TensorSums
 from nnef_hw.testing import GraphBuilder
 
 pytestmark = pytest.mark.system
@@ -49,7 +51,7 @@ def test_a_bottleneck(bottleneck, run_engine, rows, lanes, results, ring_words):
     assert plan.interval < one.interval
     # What is added is in memory a second time, and nothing else.
     engine = plan.design.engine
-    assert engine.other_words == 12 * 8 // lanes < engine.code_words
+    assert engine.find(TensorSums).words == 12 * 8 // lanes < engine.codes.words
     run_engine(plan, bottleneck)
 
 
@@ -89,7 +91,7 @@ def test_words_move_as_they_are(rng, fix, run_engine, kind, lanes):
     cycles = [plan.spans[-2].cycles for plan in plans]
     gathers = [plan.design.layers[-1].gathers(plan.design.shape) for plan in plans]
     assert gathers == [True, kind == "inside"]
-    assert [plan.design.engine.gathers for plan in plans] == gathers
+    assert [plan.design.engine.has(Gather) for plan in plans] == gathers
     assert kind == "inside" or cycles[1] < cycles[0] / 2
     run_engine(plans[1], graph)
 
@@ -124,7 +126,7 @@ def test_fields_are_in_an_order(bottleneck):
     """Those that all instructions share, too: a design is the same whenever it is made."""
     engine = planned(bottleneck, 8, 8, 64, results=4).design.engine
     instructions = planned(bottleneck, 8, 8, 64, results=4).design.instructions
-    names = list(dict.fromkeys(name for x in instructions for name in x.fields))
+    names = list(dict.fromkeys(name for x in instructions for name in x.values))
     assert len(engine.same_fields) > 3
     assert list(engine.same_fields) == [name for name in names if name in engine.same_fields]
 
@@ -132,6 +134,6 @@ def test_fields_are_in_an_order(bottleneck):
 def test_sizes_that_no_engine_has(bottleneck):
     engine = planned(bottleneck, 8, 4, results=2).design.engine
     with pytest.raises(ValueError, match="results must be a power of two, at most the lanes"):
-        replace(engine, results=8)
+        replace(engine.array, results=8)
     with pytest.raises(ValueError, match="leave one by one to single-port RAM"):
-        replace(engine, single_port=UP5K.single_port)
+        replace(engine, codes=replace(engine.codes, single_port=UP5K.single_port))

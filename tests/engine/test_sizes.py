@@ -77,15 +77,15 @@ def test_rows_in_whole_words(graph):
 def test_two_beats_in_a_block_ram(graph):
     """Where it is wide enough for both: half as many; others are as wide as a beat."""
     wide = planned(graph, 8, 8, 512).design.engine
-    assert [(x.width, x.count) for x in wide.weight_memories] == [(32, 1)] * 16
+    assert [(x.width, x.count) for x in wide.supply.weight_memories(wide)] == [(32, 1)] * 16
     deep = planned(graph, 8, 8, 1024).design.engine
-    assert [(x.width, x.count) for x in deep.weight_memories] == [(16, 1)] * 32
+    assert [(x.width, x.count) for x in deep.supply.weight_memories(deep)] == [(16, 1)] * 32
     narrow = planned(graph, 4, 4, 256, find_board("icebreaker")).design.engine
-    assert [(x.width, x.count) for x in narrow.weight_memories] == [(16, 1)] * 8
+    assert [(x.width, x.count) for x in narrow.supply.weight_memories(narrow)] == [(16, 1)] * 8
     for engine in (wide, deep, narrow):
         # Constants of a ring are as many as a block RAM of beats holds.
-        assert engine.constant_words == engine.ram.deepest(16)
-        bits = sum(x.width for x in engine.constant_memories)
+        assert engine.supply.constants == engine.ram.deepest(16)
+        bits = sum(x.width for x in engine.supply.constant_memories(engine))
         assert 0 <= bits - engine.constant_bits < 16
 
 
@@ -114,8 +114,8 @@ def test_what_the_dsp_blocks_do_not_take_is_in_logic(rng, fix):
     """Multipliers make two products each then, but those of the rows that may be used alone."""
     graph = fix(conv_layers(rng, 8, 40, 80))
     engine = planned(graph, 40, 8).design.engine
-    assert engine.runs == (8, 39 * 4, 4)
-    assert (engine.in_dsp, engine.in_logic) == (156, 12)
+    assert engine.array.runs == (8, 39 * 4, 4)
+    assert (engine.array.in_dsp, engine.array.in_logic) == (156, 12)
     used = planned(graph, 40, 8).resources
     more = planned(graph, 40, 8, board=board_with(168)).resources
     assert (used.dsp, more.dsp) == (156, 168)
@@ -123,7 +123,7 @@ def test_what_the_dsp_blocks_do_not_take_is_in_logic(rng, fix):
     own, share = BOARD.device.lut_multiplier, BOARD.device.family.product_share(9, 9)
     assert share > 1
     assert used.lut - more.lut == round((8 * share + 4) * own)
-    assert planned(graph, 40, 8, board=board_with(320)).design.engine.runs == (320, 0, 0)
+    assert planned(graph, 40, 8, board=board_with(320)).design.engine.array.runs == (320, 0, 0)
     ice = planned(graph, 8, 4, board=find_board("icebreaker")).design.engine
     assert not ice.fast
     assert (ice.in_dsp, ice.in_logic) == (0, 32)
@@ -140,13 +140,13 @@ def test_two_products_in_a_multiplier(graph, run_engine, rows, lanes, dsp, ring_
     """Of rows whose sums do not move; in trees of every height, in DSP blocks and in logic."""
     plan = planned(graph, rows, lanes, ring_words, board=board_with(dsp))
     engine = plan.design.engine
-    assert engine.fast
-    assert 1 <= engine.plain_rows == engine.slide_rows <= 3
-    assert engine.in_dsp == min(dsp, engine.multipliers)
+    assert engine.array.fast
+    assert 1 <= engine.array.plain_rows == engine.array.slide_rows <= 3
+    assert engine.array.in_dsp == min(dsp, engine.array.multipliers)
     run_engine(plan, graph)
 
 
 def test_few_multipliers_in_logic(rng, fix):
     """Of arrays that are nearly as fast, that which takes the fewest."""
     plan = schedule_engine(fix(conv_layers(rng, 8, 40, 80)), BOARD)
-    assert plan.design.engine.in_logic <= 12
+    assert plan.design.engine.array.in_logic <= 12

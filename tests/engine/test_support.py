@@ -156,7 +156,7 @@ def test_fewer_rows_slide_where_cells_are_short(rng, fix):
         plan = schedule_engine(graph, replace(board, device=device))
         rows.append(plan.design.slide_rows)
         cycles.append(plan.interval)
-        assert plan.design.engine.slide_rows == rows[-1] <= plan.design.shape.sliding
+        assert plan.design.engine.array.slide_rows == rows[-1] <= plan.design.shape.sliding
         assert SharedArray().read_plan(json.loads(plan.dumps()), graph).dumps() == plan.dumps()
         cells = int((plan.resources.lut - 1) / LUT_SHARE)
     assert list(dict.fromkeys(rows)) == [4, 3, 2, 1]

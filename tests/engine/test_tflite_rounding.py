@@ -12,6 +12,7 @@ from nnef_hw.arithmetic.tflite.numerics import TfliteAverage, tflite_add_requant
 from nnef_hw.engine.layers.scale import Scale, channel_sums
 from nnef_hw.engine.layers.sum_factors import sum_factors
 from nnef_hw.frontend import load
+from nnef_hw.parts.engine.requantizer import SecondRounding
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import quantize
 from nnef_hw.testing import GraphBuilder
@@ -109,7 +110,7 @@ def test_a_network(fix, run_engine, rng, size, ring_words):
     graph = fix(network(rng, size), rounding="tflite")
     plan = planned(graph, ring_words=ring_words)
     engine = plan.design.engine
-    assert engine.rounds_twice
+    assert engine.has(SecondRounding)
     assert "rounds_once" in engine.fields
     run_engine(plan, graph)
 
@@ -134,7 +135,7 @@ def test_both_roundings(fix, run_engine, rng, rounds_once):
         tensors={**graph.tensors, weights.name: weights},
     )
     plan = planned(graph)
-    assert plan.design.engine.more_shift_bits == 3
+    assert plan.design.engine.find(SecondRounding).more_shift_bits == 3
     run_engine(plan, graph, frames=1)
 
 

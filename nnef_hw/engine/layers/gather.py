@@ -24,6 +24,9 @@ from nnef_hw.engine.layers.nest import LayerPart, Nest, Pass
 from nnef_hw.engine.layers.pieces import Axis, Piece, nest_of, words_of
 from nnef_hw.engine.layers.scale import POOL_SHIFT, Scale
 from nnef_hw.ir import layers
+from nnef_hw.parts.engine.array import ArrayUse
+from nnef_hw.parts.engine.fields import Record
+from nnef_hw.parts.engine.pairs import Gathering, Packing
 from nnef_hw.parts.engine.sizes import LEVELS
 
 __all__ = ["GatherLayer", "lower_move"]
@@ -120,12 +123,14 @@ class GatherLayer(Layer):
     def bias(self, shape: Shape) -> IntArray:
         return np.zeros(max(shape.results, self._results(shape)), np.int64)
 
-    def fields(self, shape: Shape) -> dict[str, int]:
-        packs = int(any(self.packs(shape)))
+    def work(self, shape: Shape) -> ArrayUse:
+        own = super().work(shape)
         bordered = any(piece.is_bordered for piece in self.pieces)
-        height, width = (self.source.height, self.source.width) if bordered else (1, 1)
-        gathers = {"gathers": 1, "packs": packs} if self.gathers(shape) else {}
-        return {**super().fields(shape), **gathers, "height": height, "width": width}
+        return own if bordered else replace(own, height=1, width=1)
+
+    def records(self, shape: Shape) -> tuple[Record, ...]:
+        gathers = (Gathering(gathers=1), Packing(packs=any(self.packs(shape))))
+        return (*super().records(shape), *(gathers if self.gathers(shape) else ()))
 
 
 def _layer(call: Call[Any], pieces: Sequence[Piece], pad: int = 0) -> GatherLayer:

@@ -17,6 +17,8 @@ from nnef_hw.engine.layers.scale import POOL_SHIFT, Scale
 from nnef_hw.engine.layers.sum_factors import sum_factors
 from nnef_hw.ir import Node, layers
 from nnef_hw.ir.operators import PerOperator
+from nnef_hw.parts.engine.array import ArrayUse, Padding
+from nnef_hw.parts.engine.fields import Record
 
 __all__ = [
     "ANYWHERE",
@@ -345,14 +347,17 @@ class Layer(ABC):
         del shape
         return 1
 
-    def fields(self, shape: Shape) -> Mapping[str, int]:
-        """Return what its instruction says besides loops and scale."""
+    def work(self, shape: Shape) -> ArrayUse:
+        """Return how it uses the array."""
         rows = self.sliding_rows(shape)
-        return {
-            "silent": rows - 1, "slides": int(rows > 1), "by_lane": int(self.by_lane),
-            "maximum": int(self.maximum),
-            "height": self.source.height, "width": self.source.width, "pad": self.pad,
-        }  # fmt: skip
+        return ArrayUse(
+            silent=rows - 1, slides=rows > 1, by_lane=self.by_lane, maximum=self.maximum,
+            height=self.source.height, width=self.source.width, adds=self.residual is not None,
+        )  # fmt: skip
+
+    def records(self, shape: Shape) -> tuple[Record, ...]:
+        """Return what its instruction says besides loops and scale."""
+        return (self.work(shape), Padding(pad=self.pad))
 
     def per_result(self, values: Sequence[int], shape: Shape, default: int = 0) -> list[int]:
         """Return one of the values, of all channels or one each, for everything that has a bias."""

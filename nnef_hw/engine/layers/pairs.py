@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +13,8 @@ from nnef_hw.engine.layers.layer import Call, Format, Layer, Places, Shape, lowe
 from nnef_hw.engine.layers.nest import Nest, Pass
 from nnef_hw.engine.layers.scale import Scale
 from nnef_hw.ir import layers
+from nnef_hw.parts.engine.fields import Record
+from nnef_hw.parts.engine.pairs import Inverting, Multiplying
 from nnef_hw.parts.engine.program import PASS_LEVEL
 
 __all__ = ["ExtremumLayer", "ProductLayer"]
@@ -92,8 +93,8 @@ class ExtremumLayer(PairLayer):
     def bias(self, shape: Shape) -> IntArray:
         return np.zeros(shape.lanes, np.int64)
 
-    def fields(self, shape: Shape) -> Mapping[str, int]:
-        return {**super().fields(shape), **({"inverts": 1} if self.inverts else {})}
+    def records(self, shape: Shape) -> tuple[Record, ...]:
+        return (*super().records(shape), *([Inverting(inverts=1)] if self.inverts else []))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -145,8 +146,8 @@ class ProductLayer(PairLayer):
     def bias(self, shape: Shape) -> IntArray:
         return np.full(shape.lanes, self.zero_points[0] * self.zero_points[1], np.int64)
 
-    def fields(self, shape: Shape) -> Mapping[str, int]:
-        return {**super().fields(shape), "multiplies": 1}
+    def records(self, shape: Shape) -> tuple[Record, ...]:
+        return (*super().records(shape), Multiplying(multiplies=1))
 
 
 def _fields(call: Call[Any], first: int = 0) -> dict[str, Any]:

@@ -20,15 +20,13 @@ from nnef_hw.engine.program.image import ProgramImage
 from nnef_hw.engine.timing.timing import FrameTimes, Span, simulate_frames, spans
 from nnef_hw.hardware.devices import Resources, Target
 from nnef_hw.ir import Graph, Node, stream_image
+from nnef_hw.parts.engine.features import FEATURES
 from nnef_hw.parts.engine.program import Kind
 
-__all__ = ["KEPT", "SIMULATED", "EnginePlan", "LayerStation", "TailStation"]
+__all__ = ["SIMULATED", "EnginePlan", "LayerStation", "TailStation"]
 
-KEPT = (
-    "acc_bits", "factor_bits", "shift", "digit_bits", "least_shift", "more_shift_bits",
-    "residual_bits", "residual_shift", "tables",
-)  # fmt: skip
-"""What an engine has, besides its fields, that follows from the weights it was made for."""
+NOTHING_KEPT = {name: 0 for feature in FEATURES for name in feature.kept_names()}
+"""What follows from the weights, of features that an engine does not have."""
 SIMULATED = 4
 """Frames, or batches, whose ends tell the interval: from the third on waits are as ever."""
 
@@ -206,7 +204,7 @@ class EnginePlan:
     @property
     def first_input(self) -> int:
         """Cycles from the begin of the load to the first beat of the input."""
-        return self.design.engine.before_load + self.design.loadings[0].lead
+        return self.design.engine.pipeline.before_load + self.design.loadings[0].lead
 
     @cached_property
     def _times(self) -> FrameTimes:
@@ -264,7 +262,7 @@ class EnginePlan:
     @property
     def multipliers(self) -> int:
         """Multipliers of the array."""
-        return self.design.engine.multipliers
+        return self.design.engine.array.multipliers
 
     @property
     def mac_utilization(self) -> float:
@@ -341,7 +339,7 @@ class EnginePlan:
         # The order of fields decides about their places.
         fields = [[name, width] for name, width in existing.fields.items()]
         same = [[name, *known] for name, known in existing.same_fields.items()]
-        kept = {name: getattr(existing, name) for name in KEPT}
+        kept = {**NOTHING_KEPT, **existing.kept}
         return {"bitstream": {**kept, "fields": fields, "same_fields": same}}
 
     def dumps(self) -> str:

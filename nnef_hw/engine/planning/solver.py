@@ -104,8 +104,8 @@ def _frugal(fitting: list[EnginePlan], device: Device) -> list[EnginePlan]:
         return fitting
     least = min(plan.interval for plan in fitting)
     near = (plan for plan in fitting if plan.interval <= WORTH_LOGIC * least)
-    most = min(plan.design.engine.in_logic for plan in near)
-    return [plan for plan in fitting if plan.design.engine.in_logic <= most]
+    most = min(plan.design.engine.array.in_logic for plan in near)
+    return [plan for plan in fitting if plan.design.engine.array.in_logic <= most]
 
 
 def _plans(
@@ -199,7 +199,7 @@ def has_room(graph: Graph, target: Target) -> bool:
         return True
     tried = sizes(network, target.device)
     engines = [Design(network, size, target.device).engine for size in tried]
-    counts = [engine.weight_memories[0].count for engine in engines]
+    counts = [engine.supply.weight_memories(engine)[0].count for engine in engines]
     return min(counts) <= target.device.bram
 
 
@@ -230,13 +230,13 @@ def _misfit(plans: list[EnginePlan], target: Target) -> ShortageError:
     kept = []
     if not design.ring_words:
         kept.append(f"{sum(layer.weight_bytes for layer in design.layers):,} bytes of weights")
-    if not design.engine.single_port:
+    if not design.engine.codes.single_port:
         size, layer = design.peak
         frames = f" of {design.batch} frames" if design.batch > 1 else ""
         kept.append(f"{size:,} bytes of codes{frames}, as layer {layer!r} runs,")
     why = f"; {' and '.join(kept)} are kept in block RAM" if kept else ""
     ram = target.device.single_port
-    if ram and not design.engine.single_port:
+    if ram and not design.engine.codes.single_port:
         banks = target.device.spram * ram.depth * ram.width // 8
         why += f"; its single-port RAMs hold {banks:,}, half of them what a layer reads"
     return ShortageError(

@@ -15,9 +15,12 @@ from nnef_hw.engine.layers.nest import Nest
 from nnef_hw.engine.program.program import Instruction, Program
 from nnef_hw.engine.program.sizing import size_engine
 from nnef_hw.parts.arrays.fast_array import fast_offsets
+from nnef_hw.parts.engine.codes import Residents
 from nnef_hw.parts.engine.engine import Engine
 from nnef_hw.parts.engine.program import QUANTITIES, Kind
+from nnef_hw.parts.engine.requantizer import SecondRounding
 from nnef_hw.parts.engine.sizes import CODE_BITS
+from nnef_hw.parts.engine.tables import Tables
 from nnef_hw.parts.readers.reader import Reader
 
 __all__ = ["FILL_HEADER_BEATS", "HEADER_BEATS", "Design"]
@@ -79,7 +82,7 @@ class Design(Program):
         """Return the beats of these pieces."""
         words = self.resident_words(instruction)
         pieces = -(-words // self.ring_words)
-        return FILL_HEADER_BEATS * pieces + self.engine.resident_beats * words
+        return FILL_HEADER_BEATS * pieces + self.engine.code_beats * words
 
     def stream_words(self, n: int) -> int:
         """Return the beats of the packet of an instruction in every frame: none if it stays."""
@@ -100,7 +103,7 @@ class Design(Program):
 
     def resident_words(self, instruction: Instruction) -> int:
         """Return the words of codes that its packet takes."""
-        return -(-self.packet_words(instruction) // self.engine.resident_beats)
+        return -(-self.packet_words(instruction) // self.engine.code_beats)
 
     @cached_property
     def free_words(self) -> tuple[int, int]:
@@ -115,7 +118,7 @@ class Design(Program):
 
     def is_better(self, n: int, bank: int) -> bool:
         """Whether the instruction before does not read a bank: while it runs, a packet comes."""
-        return bank != self.instructions[n - 1].fields["bank"]
+        return bank != self.instructions[n - 1].bank
 
     def resident_bank(self, n: int, left: Sequence[int]) -> int | None:
         """Return the bank in which the packet of an instruction may stay; None if none has room.
@@ -167,7 +170,7 @@ class Design(Program):
         at most, by results; behind its packet, that of the next one comes from the memory.
         """
         near = self.instructions[max(0, host - 1) : host + 1]
-        if any(x.kind != Kind.RUN or x.fields.get("adds") for x in near) or n < host + 2:
+        if any(x.kind != Kind.RUN or x.adds for x in near) or n < host + 2:
             return False
         if n in self.resident_places or host + 1 in self.resident_places:
             return False
@@ -183,7 +186,7 @@ class Design(Program):
 
     def staging_bank(self, host: int) -> int:
         """Return the bank in which packets are staged during an instruction: it reads the other."""
-        return 1 - self.instructions[host].fields["bank"]
+        return 1 - self.instructions[host].bank
 
     def _taken_until(self, bank: int, first: int, last: int) -> int:
         """Return the end of the tensors that a bank has from one instruction to another."""
@@ -202,10 +205,10 @@ class Design(Program):
         engine = self.engine
         return (
             HEADER_BEATS
-            + engine.instruction_rows * engine.row_beats
+            + engine.layout.rows * engine.layout.row_beats
             + len(instruction.constants) * engine.constant_beats
             + len(instruction.weights) * engine.weight_beats(instruction.weight_rows)
-            + engine.residents
+            + engine.has(Residents)
         )
 
     @property
@@ -225,18 +228,19 @@ class Design(Program):
 
         Those of results that leave together are a word, the first one lowest.
         """
-        engine = self.engine
-        bits, found = engine.acc_bits, []
+        engine, found = self.engine, []
+        bits, together = engine.array.acc_bits, engine.array.results
+        rounding = engine.find(SecondRounding)
         for layer in self.layers:
             factors = self.factors(layer)
-            shifts = [engine.least_shift] * len(factors)
-            if engine.rounds_twice:
-                shifts = self.shifts(layer)
+            farther = [0] * len(factors)
+            if rounding is not None:
+                farther = [shift - rounding.least_shift for shift in self.shifts(layer)]
             biases = layer.bias(self.shape) - self._offsets(layer)
-            for bias, factor, shift in zip(biases, factors, shifts, strict=True):
-                above = factor | (shift - engine.least_shift) << engine.factor_bits
+            for bias, factor, shift in zip(biases, factors, farther, strict=True):
+                above = factor | shift << engine.requantizer.factor_bits
                 found.append(above << bits | int(bias) & ((1 << bits) - 1))
-        groups = (found[n : n + engine.results] for n in range(0, len(found), engine.results))
+        groups = (found[n : n + together] for n in range(0, len(found), together))
         return [
             sum(one << n * engine.constant_bits for n, one in enumerate(group)) for group in groups
         ]
@@ -248,7 +252,7 @@ class Design(Program):
         """
         passes, _ = layer.passes(self.shape)
         offsets = np.zeros((len(passes), self.shape.rows), np.int64)
-        first = self.engine.plain_rows
+        first = self.engine.array.plain_rows
         if layer.by_lane or first == self.shape.rows:
             return np.zeros(1, np.int64)
         ends = np.cumsum([one.words for one in passes])
@@ -263,7 +267,8 @@ class Design(Program):
     @cached_property
     def entries(self) -> list[int]:
         """Contents of the memory of tables, 256 entries each."""
-        unused = [()] * (self.engine.tables - len(self.tables))
+        tables = self.engine.find(Tables)
+        unused = [()] * (0 if tables is None else tables.count - len(self.tables))
         return [
             entry
             for table in (*self.tables, *unused)
@@ -278,7 +283,7 @@ class Design(Program):
     @cached_property
     def program(self) -> list[int]:
         """Contents of the program memory."""
-        stride = self.engine.instruction_stride
+        stride = self.engine.layout.stride
         found: list[int] = []
         for instruction in self.instructions:
             rows = self.rows(instruction)
@@ -287,33 +292,31 @@ class Design(Program):
 
     def rows(self, instruction: Instruction) -> list[int]:
         """Return the rows of an instruction."""
-        engine = self.engine
-        rows = [0] * engine.instruction_rows
+        layout = self.engine.layout
+        rows = [0] * layout.rows
         if instruction.nest is not None:
-            rows[: engine.levels] = self._loops(instruction.nest)
-        fields = {"kind": int(instruction.kind), **instruction.fields}
-        if engine.gathers and not (instruction.nest and instruction.nest.in_codes):
-            fields["read"] = fields.get("read", 0) * engine.lanes
-        if "packs" not in engine.fields:
-            fields.pop("packs", None)
-        known = engine.fields.keys() | engine.same_fields.keys()
-        assert fields.keys() <= known | {"adds"}, fields.keys()
-        for name, (row, bit) in engine.parameters.items():
-            width = engine.fields[name]
-            rows[engine.levels + row] |= (fields.get(name, 0) & ((1 << width) - 1)) << bit
+            rows[: layout.levels] = self._loops(instruction.nest)
+        values = dict(instruction.values)
+        if not (instruction.nest and instruction.nest.in_codes):
+            values["read"] = values.get("read", 0) << self.engine.lane_bits
+        unknown = [name for name, x in values.items() if x and name not in self.engine.facts]
+        assert not unknown, unknown
+        for name, (row, bit) in layout.parameters.items():
+            width = layout.widths[name]
+            rows[layout.levels + row] |= (values.get(name, 0) & ((1 << width) - 1)) << bit
         return rows
 
     def _loops(self, nest: Nest) -> Iterator[int]:
         steps = {name: nest.steps(name) for name in QUANTITIES}
-        for level in range(self.engine.levels):
+        for level in range(self.engine.layout.levels):
             word = bit = 0
-            for name, width in self.engine.loop_fields.items():
+            for name, width in self.engine.layout.loop_fields.items():
                 if name == "count":
                     value = nest.counts[level] - 1
                 else:
                     value = steps[name.removesuffix("_step")][level]
-                    if name == "read_step" and self.engine.gathers and not nest.in_codes:
-                        value *= self.engine.lanes
+                    if name == "read_step" and not nest.in_codes:
+                        value <<= self.engine.lane_bits
                 word |= (value & ((1 << width) - 1)) << bit
                 bit += width
             yield word

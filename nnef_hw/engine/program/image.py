@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from nnef_hw.engine.memory.store import Store
 from nnef_hw.engine.program.design import Design
+from nnef_hw.parts.engine.codes import Residents
 from nnef_hw.parts.engine.program import BEAT_BITS, FILL_FLAG, RESIDENT_FLAG, TABLES_FLAG
 from nnef_hw.parts.engine.sizes import CODE_BITS
 from nnef_hw.parts.readers.reader import Reader
@@ -91,7 +92,7 @@ def frame_beats(design: Design) -> Iterator[int]:
 
 def _filling(design: Design, n: int) -> Iterator[int]:
     """Yield the pieces that write the packet of an instruction to the memory of codes."""
-    width = design.engine.resident_beats
+    width = design.engine.code_beats
     packet = list(_packet(design, n))
     packet += [0] * (-len(packet) % width)
     for words, place in design.fills(n):
@@ -127,11 +128,11 @@ def _packet(design: Design, n: int) -> Iterator[int]:
     beats = engine.weight_beats(instruction.weight_rows)
     yield len(instruction.constants) | max(0, beats - 1) << engine.count_bits
     yield len(instruction.weights)
-    yield from _split(design.rows(instruction), engine.row_beats)
+    yield from _split(design.rows(instruction), engine.layout.row_beats)
     constants = [design.constants[n] for n in instruction.constants]
     yield from _split(constants, engine.constant_beats)
     yield from _split([weights[n] for n in instruction.weights], beats)
-    if engine.residents:
+    if engine.has(Residents):
         place = design.resident_places.get((n + 1) % len(design.instructions))
         yield 0 if place is None else place | 1 << RESIDENT_FLAG
 

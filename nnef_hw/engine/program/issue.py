@@ -43,9 +43,9 @@ class Issue:
     def __init__(self, engine: Engine, *, by_lane: bool, adds: bool, shares: bool) -> None:
         self.retired: list[Retired] = []
         self._by_lane = by_lane
-        self._pace = engine.pace(adds=adds)
-        self._word_results = engine.lanes * self._pace
-        self._other_stage = engine.other_stage(by_lane=by_lane)
+        self._pace = engine.pipeline.pace(adds=adds)
+        self._word_results = engine.array.lanes * self._pace
+        self._other_stage = engine.pipeline.other_stage(by_lane=by_lane)
         self._shares = shares
         self._results = 0
         self._blocked: deque[int] = deque()

@@ -31,8 +31,8 @@ def list_program(design: Design) -> Iterator[dict[str, Any]]:
         row = {
             "step": n, "does": instruction.kind.name.lower(), "tensor": name,
             "operation": "" if layer is None else _operation(layer),
-            "loops": "", "words": None, "read": instruction.fields.get("read"),
-            "write": instruction.fields.get("write"), "weights": len(instruction.weights),
+            "loops": "", "words": None, "read": instruction.values.get("read"),
+            "write": instruction.values.get("write"), "weights": len(instruction.weights),
             "constants": len(instruction.constants) * design.shape.results,
             "beats": design.packet_words(instruction) if design.ring_words else None,
             "from": _origin(design, n),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -15,11 +15,34 @@ from nnef_hw.engine.layers.nest import LayerPart, Nest
 from nnef_hw.engine.memory.placement import Placement, Step
 from nnef_hw.engine.memory.store import Store
 from nnef_hw.errors import TargetError
+from nnef_hw.parts.engine.array import ArrayUse, Padding, Results
+from nnef_hw.parts.engine.border import Batched, Loaded, PortNumber, Sent
+from nnef_hw.parts.engine.codes import Bank
 from nnef_hw.parts.engine.engine import Engine
+from nnef_hw.parts.engine.fields import Record
 from nnef_hw.parts.engine.program import MOST_CONSTANTS, Kind
-from nnef_hw.parts.engine.sizes import RESIDUAL_CYCLES
+from nnef_hw.parts.engine.requantizer import Requantized, Rounding
+from nnef_hw.parts.engine.residual import (
+    RESIDUAL_CYCLES,
+    AddedFactors,
+    AddedLimits,
+    AddedPlace,
+    Sharing,
+    TensorSums,
+)
+from nnef_hw.parts.engine.sequencer import (
+    Following,
+    OperandPlaces,
+    PixelPlace,
+    ReadPlace,
+    WritePlace,
+)
+from nnef_hw.parts.engine.supply import PacketSizes
+from nnef_hw.parts.engine.tables import LookUp
 
 __all__ = ["Instruction", "Program", "Run"]
+
+RecordT = TypeVar("RecordT", bound=Record)
 
 
 @dataclass(frozen=True)
@@ -30,8 +53,8 @@ class Instruction:
     ----------
     kind
         What it does.
-    fields
-        Its fields by name; others are 0.
+    records
+        What it says; all other fields are 0.
     nest
         Loops of a layer.
     weights, constants
@@ -41,11 +64,34 @@ class Instruction:
     """
 
     kind: Kind
-    fields: Mapping[str, int]
+    records: tuple[Record, ...]
     nest: Nest | None = None
     weights: range = range(0)
     constants: range = range(0)
     weight_rows: int = 0
+
+    def find(self, kind: type[RecordT]) -> RecordT | None:
+        """Return what it says of something, if anything."""
+        return next((x for x in self.records if isinstance(x, kind)), None)
+
+    @cached_property
+    def adds(self) -> bool:
+        """Whether another tensor is added to its results."""
+        work = self.find(ArrayUse)
+        return work is not None and bool(work.adds)
+
+    @cached_property
+    def bank(self) -> int:
+        """Bank in which it leaves no time to read packets, of a program that has any there."""
+        found = self.find(Bank)
+        assert found is not None, "no packet is in a bank"
+        return found.bank
+
+    @cached_property
+    def values(self) -> Mapping[str, int]:
+        """Its fields by name."""
+        own = {"kind": int(self.kind)}
+        return own | {name: x for record in self.records for name, x in record.values().items()}
 
 
 class Run(NamedTuple):
@@ -124,7 +170,7 @@ class Program(Placement):
     def shift(self) -> int:
         """Shift behind the factors of all layers; where results have their own, that before."""
         if self.existing is not None:
-            return self.existing.shift
+            return self.existing.requantizer.shift
         scales = [layer.scale for layer in self.layers]
         return max(x.fraction_bits if self.rounds_twice else x.shift for x in scales)
 
@@ -149,7 +195,8 @@ class Program(Placement):
     def residual_shift(self) -> int:
         """Shift behind all sums of two codes; 0 if there are none."""
         if self.existing is not None:
-            return self.existing.residual_shift
+            residual = self.existing.find(TensorSums)
+            return 0 if residual is None else residual.shift
         return max((layer.residual.shift for layer in self.layers if layer.residual), default=0)
 
     @property
@@ -233,11 +280,6 @@ class Program(Placement):
         ]
 
     @property
-    def gathers(self) -> bool:
-        """Whether any layer reads single codes."""
-        return any(layer.gathers(self.shape) for layer in self.layers)
-
-    @property
     def divides(self) -> bool:
         """Whether layers may be several instructions."""
         return self.ring_words > 0 or any(len(parts) > 1 for parts in self.parts)
@@ -271,49 +313,56 @@ class Program(Placement):
 
     def _load(self, step: Step) -> Instruction:
         source, loading = self.network.sources[step.n], self.loadings[step.n]
-        return Instruction(Kind.LOAD, {
-            **self._port(step.n), **self._bank(source.tensor),
-            "rows": step.frames * loading.rows - 1,
-            "write": self.place(source.tensor, step.first),
-            "length": loading.length - 1, "lead": loading.lead,
-            "real": loading.lead + loading.real, "first_word": loading.window - 1,
-            "word_step": loading.step - 1, "pad": loading.pad,
-        })  # fmt: skip
+        loaded = Loaded(
+            rows=step.frames * loading.rows - 1, length=loading.length - 1, lead=loading.lead,
+            real=loading.lead + loading.real, first_word=loading.window - 1,
+            word_step=loading.step - 1,
+        )  # fmt: skip
+        place = WritePlace(write=self.place(source.tensor, step.first))
+        return Instruction(Kind.LOAD, (
+            *self._port(step.n), *self._bank(source.tensor), place, loaded,
+            Padding(pad=loading.pad),
+        ))  # fmt: skip
 
     def _run(self, run: Run) -> Iterator[Instruction]:
         layer, scale = run.layer, run.layer.scale
-        fields = {
-            **layer.fields(self.shape), "zero_point": scale.zero_point, "low": scale.low,
-            "high": scale.high, **self._residual(layer, run.step.first),
-            **self._function(layer), **self._bank(layer.operand),
-        }  # fmt: skip
+        common: list[Record] = [
+            *layer.records(self.shape),
+            Requantized(zero_point=scale.zero_point, low=scale.low, high=scale.high),
+            *self._residual(layer, run.step.first), *self._function(layer),
+            *self._bank(layer.operand),
+        ]  # fmt: skip
         if self.rounds_twice:
-            fields["rounds_once"] = int(not scale.twice)
+            common.append(Rounding(rounds_once=not scale.twice))
         for part in run.parts:
-            own = {"results": part.passes[0].results, "last_results": part.passes[-1].results}
+            own: list[Record] = [
+                Results(results=part.passes[0].results, last_results=part.passes[-1].results)
+            ]
             if self.divides:
-                own["follows"] = int(part is not run.parts[0])
+                own.append(Following(follows=part is not run.parts[0]))
             if self.ring_words:
-                own |= {"weights": len(part.weights), "constants": len(part.constants)}
+                own.append(PacketSizes(weights=len(part.weights), constants=len(part.constants)))
             yield Instruction(
-                Kind.RUN, {**fields, **own, **part.nest.starts}, part.nest,
+                Kind.RUN, (*common, *own, *_places(part.nest)), part.nest,
                 _moved(part.weights, run.weight), _moved(part.constants, run.constant),
                 self._weight_rows(layer),
             )  # fmt: skip
 
     def _send(self, step: Step) -> Instruction:
         sink, lanes = self.network.sinks[step.n], self.shape.lanes
-        return Instruction(Kind.SEND, {
-            **self._port(step.n), **self._bank(sink.tensor),
-            **({"frames": step.frames - 1} if self.batch > 1 else {}),
-            "read": self.place(sink.tensor, step.first),
-            "pixels": sink.image.pixels - 1, "blocks": sink.image.blocks(lanes) - 1,
-            "last_lanes": (sink.image.channels - 1) % lanes,
-        })  # fmt: skip
+        sent = Sent(
+            pixels=sink.image.pixels - 1, blocks=sink.image.blocks(lanes) - 1,
+            last_lanes=(sink.image.channels - 1) % lanes,
+        )  # fmt: skip
+        return Instruction(Kind.SEND, (
+            *self._port(step.n), *self._bank(sink.tensor),
+            *([Batched(frames=step.frames - 1)] if self.batch > 1 else []),
+            ReadPlace(read=self.place(sink.tensor, step.first)), sent,
+        ))  # fmt: skip
 
-    def _bank(self, tensor: str) -> Mapping[str, int]:
+    def _bank(self, tensor: str) -> Sequence[Record]:
         """Return in which bank an instruction leaves no time to read packets, if any are there."""
-        return {"bank": self.bank(self.places[tensor])} if self.has_residents else {}
+        return [Bank(bank=self.bank(self.places[tensor]))] if self.has_residents else []
 
     @cached_property
     def steps(self) -> tuple[int, ...]:
@@ -337,9 +386,9 @@ class Program(Placement):
         """Most inputs, or outputs."""
         return max(len(self.network.sources), len(self.network.sinks))
 
-    def _port(self, n: int) -> Mapping[str, int]:
+    def _port(self, n: int) -> Sequence[Record]:
         """Return the number of an input or output, if there are several."""
-        return {"port": n} if self.ports > 1 else {}
+        return [PortNumber(port=n)] if self.ports > 1 else []
 
     @cached_property
     def tail_beats(self) -> list[int]:
@@ -358,23 +407,36 @@ class Program(Placement):
         """Rows between which sums move."""
         return max(layer.sliding_rows(self.shape) for layer in self.layers)
 
-    def _function(self, layer: Layer) -> Mapping[str, int]:
+    def _function(self, layer: Layer) -> Sequence[Record]:
         if layer.table is None:
-            return {}
-        return {"looks_up": 1, "table": self.tables.index(layer.table)}
+            return []
+        return [LookUp(looks_up=1, table=self.tables.index(layer.table))]
 
-    def _residual(self, layer: Layer, frame: int) -> Mapping[str, int]:
+    def _residual(self, layer: Layer, frame: int) -> Sequence[Record]:
         residual = layer.residual
         if residual is None:
-            return {}
+            return []
         apart = self.place(residual.tensor, frame) - self.place(layer.tensor, frame)
         up = self.residual_shift - residual.shift
-        return {
-            **({"shares": 1} if self.shares(layer) else {}),
-            "adds": 1, "other": apart,
-            "own_factor": residual.own << up, "other_factor": residual.other << up,
-            "offset": residual.offset << up, "sum_low": residual.low, "sum_high": residual.high,
-        }  # fmt: skip
+        return [
+            *([Sharing(shares=1)] if self.shares(layer) else []),
+            AddedPlace(other=apart),
+            AddedFactors(
+                own_factor=residual.own << up, other_factor=residual.other << up,
+                offset=residual.offset << up,
+            ),
+            AddedLimits(sum_low=residual.low, sum_high=residual.high),
+        ]  # fmt: skip
+
+
+def _places(nest: Nest) -> Sequence[Record]:
+    """Return where the quantities of a layer's first word are."""
+    starts = nest.starts
+    return [
+        ReadPlace(read=starts["read"]), WritePlace(write=starts["write"]),
+        OperandPlaces(weight=starts["weight"], constant=starts["constant"]),
+        PixelPlace(y=starts["y"], x=starts["x"]),
+    ]  # fmt: skip
 
 
 def _moved(places: range, by: int) -> range:

@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from nnef_hw.arithmetic.numerics import signed_bits
 from nnef_hw.engine.program.program import Instruction, Program
 from nnef_hw.hardware.devices import Device
+from nnef_hw.parts.engine.array import MultiplierArray
+from nnef_hw.parts.engine.border import Batch, Ports
+from nnef_hw.parts.engine.codes import Codes, Residents
 from nnef_hw.parts.engine.engine import Engine
-from nnef_hw.parts.engine.program import BEAT_BITS, QUANTITIES, SIGNED_FIELDS
+from nnef_hw.parts.engine.feature import Feature
+from nnef_hw.parts.engine.pairs import (
+    Gather,
+    Gathering,
+    Inverting,
+    Maxima,
+    Minima,
+    Multiplying,
+    Packing,
+    Products,
+)
+from nnef_hw.parts.engine.program import BEAT_BITS
+from nnef_hw.parts.engine.requantizer import SecondRounding, SharedRequantizer
+from nnef_hw.parts.engine.residual import AddedFactors, SharedBank, TensorSums
+from nnef_hw.parts.engine.sequencer import Divided, Sequencer
 from nnef_hw.parts.engine.sizes import CODE_BITS
+from nnef_hw.parts.engine.supply import Held, Ring, Supply
+from nnef_hw.parts.engine.tables import Tables
 
 __all__ = ["size_engine"]
 
 _LEAST_SUM_BITS = 16
-_OFTEN_SAME = frozenset({
-    "pad", "zero_point", "low", "high", "sum_low", "sum_high", "other", "own_factor",
-    "other_factor", "offset", "rounds_once", "slides", "by_lane", "maximum", "silent", "results",
-    "last_results", "height", "width", "rows", "length", "lead", "real", "first_word", "word_step",
-    "pixels", "blocks", "last_lanes",
-})  # fmt: skip
-_TRAINED = frozenset({"pad", "zero_point", "own_factor", "other_factor", "offset"})
-"""Those of them that other weights change; but what is 0 stays so: that of a ReLU's results."""
 _SUM_MARGIN = 1.25
 """By how much sums of other weights may be larger, where these need no new bitstream."""
 _DIGITS = 3
@@ -35,41 +46,98 @@ def size_engine(program: Program) -> Engine:
     One whose program comes as a stream also runs that of other weights, as far as that costs
     little: no field is a constant of the hardware which they change, and sums have a margin.
     """
-    layers = program.layers
-    weight_words = max(2, program.weight_words)
-    constant_words = max(2, sum(parts[-1].constants.stop for parts in program.parts))
-    if program.ring_words:
-        # As many as are in a block RAM of beats.
-        constant_words = program.device.ram.deepest(BEAT_BITS)
-    factors = [factor for layer in layers for factor in program.factors(layer)]
-    fields, residual_bits = _fields(program, program.ring_words or weight_words, constant_words)
-    same = {name: (fields.pop(name), value) for name, value in _same(program).items()}
-    together = program.shape.results
-    acc_bits, factor_bits = _acc_bits(program), max(factors).bit_length()
-    digit_bits = min(_DIGITS, factor_bits)
-    least_shift, more_shift_bits = _own_shifts(program)
-    if program.ring_words:
-        spare = -together * (acc_bits + factor_bits + more_shift_bits) % BEAT_BITS
-        factor_bits += min(spare // together, -factor_bits % digit_bits)
-    engine = Engine(
-        rows=program.shape.rows, lanes=program.shape.lanes,
-        slide_rows=program.slide_rows, fast=_is_fast(program), in_dsp=0, acc_bits=acc_bits,
-        factor_bits=factor_bits, shift=program.shift, digit_bits=digit_bits,
-        rounds_twice=program.rounds_twice, least_shift=least_shift,
-        more_shift_bits=more_shift_bits,
-        residual_bits=residual_bits, residual_shift=program.residual_shift,
-        residual_cycles=program.residual_cycles,
-        maximum=any(layer.maximum for layer in layers), code_words=max(2, program.memory[1]),
-        weight_words=weight_words, constant_words=constant_words,
-        instructions=len(program.instructions), fields=fields, ram=program.device.ram,
-        ring_words=program.ring_words, tables=len(program.tables),
-        tail_beats=len(program.tail_beats) if program.ring_words else 0,
-        single_port=None if program.banks is None else program.device.single_port,
-        residents=program.has_residents,
-        same_fields=same, batches=program.batch > 1, results=together,
-        other_words=program.other_words,
+    device, shape = program.device, program.shape
+    features = tuple(_features(program))
+    array = MultiplierArray(
+        rows=shape.rows, lanes=shape.lanes, results=shape.results, slide_rows=program.slide_rows,
+        fast=_is_fast(program), in_dsp=0, acc_bits=_acc_bits(program),
     )  # fmt: skip
-    return replace(engine, in_dsp=_in_dsp(engine, program.device))
+    engine = Engine(
+        sequencer=_sequencer(program, features),
+        array=replace(array, in_dsp=_in_dsp(array, device)),
+        requantizer=_requantizer(program, array, features),
+        codes=Codes(
+            words=max(2, program.memory[1]),
+            single_port=None if program.banks is None else device.single_port,
+        ),
+        features=features, ram=device.ram,
+    )  # fmt: skip
+    fields = engine.widths(_counted(engine, program.instructions))
+    same = {name: (fields.pop(name), value) for name, value in _same(engine, program).items()}
+    return replace(engine, fields=fields, same_fields=same)
+
+
+def _features(program: Program) -> Iterator[Feature]:
+    """Yield what an engine has for a program, in the order of fields."""
+    run = [x for x in program.instructions if x.nest is not None]
+    if program.rounds_twice:
+        shifts = [shift for layer in program.layers for shift in program.shifts(layer)]
+        more = max(shifts) - min(shifts)
+        yield SecondRounding(least_shift=min(shifts), more_shift_bits=more.bit_length())
+    if program.residual_shift:
+        yield _residual(program, run)
+    if any(map(program.shares, program.layers)):
+        yield SharedBank()
+    if program.tables:
+        yield Tables(count=len(program.tables))
+    yield _supply(program)
+    if program.divides:
+        yield Divided()
+    if program.has_residents:
+        yield Residents()
+    if any(layer.maximum for layer in program.layers):
+        yield Maxima()
+    if any(x.find(Gathering) for x in run):
+        yield Gather(packs=any(found.packs for x in run if (found := x.find(Packing))))
+    if any(x.find(Multiplying) for x in run):
+        yield Products()
+    if any(x.find(Inverting) for x in run):
+        yield Minima()
+    if program.ports > 1:
+        yield Ports(count=program.ports)
+    if program.batch > 1:
+        yield Batch()
+
+
+def _residual(program: Program, run: Sequence[Instruction]) -> TensorSums:
+    found = [x.find(AddedFactors) or AddedFactors() for x in run]
+    factors = [factor for x in found for factor in (x.own_factor, x.other_factor)]
+    bits = signed_bits(min(factors), max(factors))
+    offsets = [x.offset for x in found]
+    offset_bits = signed_bits(min(offsets), max(offsets))
+    if program.ring_words:
+        # Their sum has room for that.
+        offset_bits = max(offset_bits, CODE_BITS + bits + 1)
+    return TensorSums(
+        bits=bits, shift=program.residual_shift, cycles=program.residual_cycles,
+        words=program.other_words, offset_bits=offset_bits,
+    )  # fmt: skip
+
+
+def _supply(program: Program) -> Supply:
+    weights, instructions = max(2, program.weight_words), len(program.instructions)
+    if program.ring_words:
+        # As many constants as are in a block RAM of beats.
+        return Ring(
+            frame_weights=weights, constants=program.device.ram.deepest(BEAT_BITS),
+            instructions=instructions, words=program.ring_words,
+            tail_beats=len(program.tail_beats),
+        )  # fmt: skip
+    constants = max(2, sum(parts[-1].constants.stop for parts in program.parts))
+    return Held(frame_weights=weights, constants=constants, instructions=instructions)
+
+
+def _requantizer(
+    program: Program, array: MultiplierArray, features: Sequence[Feature]
+) -> SharedRequantizer:
+    factors = [factor for layer in program.layers for factor in program.factors(layer)]
+    bits, together = max(factors).bit_length(), array.results
+    digit_bits = min(_DIGITS, bits)
+    if program.ring_words:
+        more = [x.more_shift_bits for x in features if isinstance(x, SecondRounding)]
+        spare = -together * (array.acc_bits + bits + sum(more)) % BEAT_BITS
+        bits += min(spare // together, -bits % digit_bits)
+    return SharedRequantizer(factor_bits=bits, shift=program.shift, digit_bits=digit_bits)
 
 
 def _is_fast(program: Program) -> bool:
@@ -79,13 +147,13 @@ def _is_fast(program: Program) -> bool:
     return products > device.products and device.sums_per_dsp > 0
 
 
-def _in_dsp(engine: Engine, device: Device) -> int:
+def _in_dsp(array: MultiplierArray, device: Device) -> int:
     """Multipliers in DSP blocks: all; of a device that has fewer, as many as there are, or none.
 
     Two of single products are in one component.
     """
-    if engine.multipliers <= device.products:
-        return engine.multipliers
+    if array.multipliers <= device.products:
+        return array.multipliers
     return device.products // 2 * 2 if device.mixes_products else 0
 
 
@@ -99,100 +167,44 @@ def _acc_bits(program: Program) -> int:
     return bits
 
 
-def _own_shifts(program: Program) -> tuple[int, int]:
-    """Return the least shift of results that have their own, and the bits of what is above it."""
-    if not program.rounds_twice:
-        return 0, 0
-    shifts = [shift for layer in program.layers for shift in program.shifts(layer)]
-    return min(shifts), (max(shifts) - min(shifts)).bit_length()
-
-
-def _same(program: Program) -> Mapping[str, int]:
+def _same(engine: Engine, program: Program) -> Mapping[str, int]:
     """Return what all instructions have that look at a field, if it is the same."""
     found: dict[str, set[int]] = {}
     for instruction in program.instructions:
-        # In the order of the fields: that of a set differs from run to run.
-        for name in filter(_OFTEN_SAME.__contains__, instruction.fields):
-            found.setdefault(name, set()).add(instruction.fields[name])
+        for name, value in instruction.values.items():
+            if name in engine.facts and engine.facts[name].constant:
+                found.setdefault(name, set()).add(value)
     same = {name: min(values) for name, values in found.items() if len(values) == 1}
-    changes = _TRAINED if program.ring_words else frozenset()
-    return {name: value for name, value in same.items() if not value or name not in changes}
-
-
-def _fields(program: Program, weight_words: int, constant_words: int) -> tuple[dict[str, int], int]:
-    """Return the widths of all fields, and that of the factors of residuals."""
-    run = [x for x in program.instructions if x.nest is not None]
-    factors = [x.fields.get(f"{name}_factor", 0) for x in run for name in ("own", "other")]
-    residual_bits = 0
-    if program.residual_shift:
-        residual_bits = signed_bits(min(factors), max(factors))
-    widths = {
-        "count": _bits([count - 1 for x in run if x.nest for count in x.nest.counts]),
-        **_address_bits(program, run, weight_words, constant_words),
+    if not program.ring_words:
+        return same
+    return {
+        name: value for name, value in same.items() if not value or not engine.facts[name].trained
     }
-    own = {name: width for name, width in widths.items() if name in QUANTITIES}
-    offsets = [x.fields.get("offset", 0) for x in run]
-    offset_bits = signed_bits(min(offsets), max(offsets))
-    if program.ring_words:
-        # Their sum has room for that.
-        offset_bits = max(offset_bits, CODE_BITS + residual_bits + 1)
-    signed = dict(zip(SIGNED_FIELDS, (residual_bits, residual_bits, offset_bits), strict=True))
-    steps = {f"{name}_step": width for name, width in own.items()}
-    rows = program.shape.rows // program.shape.results
-    fields = {
-        "count": widths["count"], **steps, "kind": 2, **own,
-        **dict.fromkeys(("slides", "by_lane", "maximum", "adds"), 1),
-        "results": rows.bit_length(), "last_results": rows.bit_length(),
-        **dict.fromkeys(("pad", "zero_point", "low", "high"), CODE_BITS),
-    }  # fmt: skip
-    if program.rounds_twice:
-        fields["rounds_once"] = 1
-    if residual_bits:
-        fields |= {"other": own["write"], "sum_low": CODE_BITS, "sum_high": CODE_BITS, **signed}
-    if any(map(program.shares, program.layers)):
-        fields["shares"] = 1
-    if program.tables:
-        fields |= {"looks_up": 1, "table": _bits([len(program.tables) - 1])}
-    if program.ring_words:
-        fields |= {"weights": program.ring_words.bit_length(),
-                   "constants": constant_words.bit_length()}  # fmt: skip
-    if program.divides:
-        fields["follows"] = 1
-    if program.has_residents:
-        fields["bank"] = 1
-    if program.gathers:
-        fields["gathers"] = 1
-    if any(x.fields.get("packs") for x in run):
-        fields["packs"] = 1
-    for name in ("multiplies", "inverts"):
-        if any(x.fields.get(name) for x in run):
-            fields[name] = 1
-    if program.ports > 1:
-        fields["port"] = _bits([program.ports - 1])
-    for name in (
-        "silent", "height", "width", "rows", "length", "lead", "real", "first_word",
-        "word_step", "pixels", "blocks", "last_lanes", *(["frames"] if program.batch > 1 else []),
-    ):  # fmt: skip
-        fields[name] = _bits([x.fields.get(name, 0) for x in program.instructions])
-    return fields, residual_bits
 
 
-def _address_bits(
-    program: Program, run: Sequence[Instruction], weight_words: int, constant_words: int
-) -> dict[str, int]:
+def _counted(engine: Engine, instructions: Sequence[Instruction]) -> Mapping[str, int]:
+    """Return the widths of fields that are as wide as their greatest values."""
+    names = [name for name, what in engine.facts.items() if what.counted]
+    return {name: _bits([x.values.get(name, 0) for x in instructions]) for name in names}
+
+
+def _sequencer(program: Program, features: Sequence[Feature]) -> Sequencer:
+    run = [x for x in program.instructions if x.nest is not None]
+    [supply] = [x for x in features if isinstance(x, Supply)]
     words = program.memory[1]
-    gathers = program.gathers
-    codes = words * program.shape.lanes if gathers else words
-    depths = {"read": codes, "write": words, "weight": weight_words, "constant": constant_words}
-    widths = {name: max(1, (depth - 1).bit_length()) for name, depth in depths.items()}
-    for name in ("y", "x"):
+    codes = words * program.shape.lanes if any(isinstance(x, Gather) for x in features) else words
+    depths = {
+        "read": codes, "write": words, "weight": supply.weights, "constant": supply.constants,
+    }  # fmt: skip
+    places = {name: max(1, (depth - 1).bit_length()) for name, depth in depths.items()}
+    for name, extent in (("y", "height"), ("x", "width")):
         extremes = [x.nest.extremes(name) for x in run if x.nest is not None]
-        widths[name] = _bits([max(high, 0) for _, high in extremes])
-        extent = "height" if name == "y" else "width"
-        sizes = [x.fields[extent] - min(low, 0) for x, (low, _) in zip(run, extremes, strict=True)]
+        places[name] = _bits([max(high, 0) for _, high in extremes])
+        sizes = [x.values[extent] - min(low, 0) for x, (low, _) in zip(run, extremes, strict=True)]
         # what is before an image must not look like being inside of it
-        widths[name] = max(widths[name], _bits(sizes))
-    return widths
+        places[name] = max(places[name], _bits(sizes))
+    count = _bits([count - 1 for x in run if x.nest for count in x.nest.counts])
+    return Sequencer(count=count, places=places)
 
 
 def _bits(values: Sequence[int]) -> int:

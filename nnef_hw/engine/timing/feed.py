@@ -10,6 +10,7 @@ from typing import NamedTuple
 from nnef_hw.engine.program.design import FILL_HEADER_BEATS, HEADER_BEATS, Design
 from nnef_hw.engine.program.issue import Retired
 from nnef_hw.engine.program.program import Instruction
+from nnef_hw.parts.engine.codes import Residents
 from nnef_hw.parts.engine.program import Kind
 from nnef_hw.parts.readers.reader import Reader
 
@@ -163,18 +164,19 @@ class Feed:
         self._next = 0
         # Of the last two instructions.
         self._ends = -1, -1
-        if not design.engine.streamed:
-            return
         engine = design.engine
+        if engine.ring is None:
+            return
         self._source = BeatSource.of(design.reader)
         self._last = -1
         self._begin = 0
         self._busy: list[_Busy] = []
         if design.fill_words:
             self._last = self._source.take(design.fill_words, 0)
-        self._slots = _Ring(engine.slots, engine.freed_cycles)
-        self._constants = _Ring(engine.constants_ahead, engine.freed_cycles)
-        self._weights = _Ring(engine.ring_words, engine.freed_cycles)
+        freed_cycles = engine.pipeline.freed_cycles
+        self._slots = _Ring(engine.slots, freed_cycles)
+        self._constants = _Ring(engine.pipeline.constants_ahead, freed_cycles)
+        self._weights = _Ring(engine.ring.words, freed_cycles)
 
     def packet(self) -> tuple[int, int]:
         """Return the first cycles in which the next instruction's rows, and all of it, are there.
@@ -183,7 +185,7 @@ class Feed:
         """
         design = self._design
         engine = design.engine
-        if not engine.streamed:
+        if engine.ring is None:
             return 0, 0
         instruction = design.instructions[self._next]
         source = self._origin()
@@ -193,10 +195,10 @@ class Feed:
             for words, _ in design.fills(staged):
                 self._last = source.take(FILL_HEADER_BEATS, self._last + 1)
                 # All instructions before the one during which it is written have ended.
-                beats = engine.resident_beats * len(words)
+                beats = engine.code_beats * len(words)
                 self._last = source.take(beats, max(self._last, self._ends[0]) + 1)
         source.take(HEADER_BEATS, self._last + 1)
-        rows = self._slots.fill(1, engine.instruction_rows * engine.row_beats, source)
+        rows = self._slots.fill(1, engine.layout.rows * engine.layout.row_beats, source)
         last = max(
             rows,
             self._constants.fill(
@@ -206,7 +208,7 @@ class Feed:
                 len(instruction.weights), engine.weight_beats(instruction.weight_rows), source
             ),
         )  # fmt: skip
-        self._last = source.take(1, 0) if engine.residents else last
+        self._last = source.take(1, 0) if engine.has(Residents) else last
         return rows + 1, last + 1
 
     def _origin(self) -> BeatSource:
@@ -224,18 +226,18 @@ class Feed:
 
     def _occupied(self, instruction: Instruction, end: int) -> _Busy:
         """Return when an instruction leaves no time to read packets."""
-        if instruction.kind == Kind.RUN and instruction.fields.get("adds"):
-            return _Busy(None, self._begin + 1, end + self._design.engine.drain(adds=True))
-        return _Busy(instruction.fields["bank"], self._begin + 1, end + 1)
+        if instruction.kind == Kind.RUN and instruction.adds:
+            return _Busy(None, self._begin + 1, end + self._design.engine.pipeline.drain(adds=True))
+        return _Busy(instruction.bank, self._begin + 1, end + 1)
 
     def end(self, cycle: int, retired: Sequence[Retired] = ()) -> None:
         """End the instruction in this cycle; its words of weights may have been freed before."""
         self._ends = self._ends[1], cycle
         instruction = self._design.instructions[self._next]
         self._next = (self._next + 1) % len(self._design.instructions)
-        if self._design.engine.residents:
+        if self._design.engine.has(Residents):
             self._busy.append(self._occupied(instruction, cycle))
-        if self._design.engine.streamed:
+        if self._design.engine.ring is not None:
             self._slots.free(1, cycle)
             self._constants.free(len(instruction.constants), cycle)
             for count, first in retired or ((len(instruction.weights), cycle),):

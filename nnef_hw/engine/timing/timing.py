@@ -98,8 +98,8 @@ def _settled(design: Design) -> tuple[_Frames, int]:
             sink = design.network.sinks[n]
             begin = frames.send(sink, count, end)
             words = sink.image.words(lanes) * count
-            end = begin + engine.before_send + sink.codes * count - 1
-            end += (words - 1) * (engine.between_words - 1) + engine.border_delay
+            end = begin + engine.pipeline.before_send + sink.codes * count - 1
+            end += (words - 1) * (engine.pipeline.between_words - 1) + engine.pipeline.border_delay
             frames.ended(end)
     return frames, end
 
@@ -134,7 +134,7 @@ class _Frames:
         least
             Cycles that have to go by until it begins.
         """
-        setup = self._design.engine.setup
+        setup = self._design.engine.pipeline.setup
         rows, everything = self._feed.packet()
         alone = end + 1 + max(setup, least)
         begin = max(alone, rows + setup, everything)
@@ -168,11 +168,11 @@ class _Frames:
         source, loading = design.network.sources[step.n], design.loadings[step.n]
         begin, alone = self._begin(end, self._settles)
         self._settles = 0
-        first = begin + engine.before_load
+        first = begin + engine.pipeline.before_load
         if not step.n:
             taken = range(first, first + count * loading.cycles, loading.cycles)
             self.inputs += [cycle + loading.lead for cycle in taken]
-        end = first + count * loading.cycles - 1 + engine.border_delay
+        end = first + count * loading.cycles - 1 + engine.pipeline.border_delay
         self._feed.end(end)
         beats = count * design.inputs[step.n].beats
         self._steps.append((source.tensor, alone, beats, begin - alone))
@@ -192,7 +192,7 @@ class _Frames:
             stalled += begin - alone
             end = issue.run(part, begin, end)
             self._feed.end(end, issue.retired)
-        self._settles = design.engine.settle(adds=adds)
+        self._settles = design.engine.pipeline.settle(adds=adds)
         assert earliest is not None
         words = sum(part.nest.words for part in run.parts)
         self._steps.append((layer.name, earliest, words, stalled))
@@ -211,8 +211,8 @@ class _Frames:
 
     def spans(self, end: int) -> tuple[Span, ...]:
         """Return the steps of the last frame, which was sent in a cycle."""
-        start = self._steps[0][1]
-        ends = [*(begin for _, begin, *_ in self._steps[1:]), end + 1 + self._design.engine.setup]
+        start, setup = self._steps[0][1], self._design.engine.pipeline.setup
+        ends = [*(begin for _, begin, *_ in self._steps[1:]), end + 1 + setup]
         return tuple(
             Span(name, begin - start, stop - begin, busy, stalled)
             for (name, begin, busy, stalled), stop in zip(self._steps, ends, strict=True)
@@ -261,15 +261,15 @@ def _engine(
         begins += run.inputs
         for _, n, _, count in design.sends:
             sink, stream = design.network.sinks[n], streams[n]
-            time = end = run.send(sink, count, end) + engine.before_send
+            time = end = run.send(sink, count, end) + engine.pipeline.before_send
             for pixel in range(count * sink.image.pixels):
                 if pixel % sink.image.pixels == 0:
                     sends[n].append(time)
                 for channel in range(sink.image.channels):
                     is_last = channel % lanes == lanes - 1 or channel == sink.image.channels - 1
                     end = yield stream, time
-                    time = max(end + 1, time + (engine.between_words if is_last else 1))
-            end += engine.border_delay
+                    time = max(end + 1, time + (engine.pipeline.between_words if is_last else 1))
+            end += engine.pipeline.border_delay
             run.ended(end)
     yield None
 

@@ -1,4 +1,4 @@
-"""The shared engine: its sizes, program and pipeline, and the memories that it takes.
+"""The shared engine: its components and features, added up.
 
 docs/engine.md describes it. What depends on a network is chosen by :mod:`nnef_hw.engine`; the
 components of ``rtl/`` read every number here.
@@ -6,92 +6,246 @@ components of ``rtl/`` read every number here.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any, TypeVar
 
-from nnef_hw.hardware.geometry.blockram import Tiling, tile_memory
+from nnef_hw.hardware.devices import Device, Resources
+from nnef_hw.hardware.geometry.blockram import BlockRam, Tiling, tile_memory
+from nnef_hw.parts.engine.array import MultiplierArray
+from nnef_hw.parts.engine.border import Loader, Sender
+from nnef_hw.parts.engine.codes import Codes, Residents
+from nnef_hw.parts.engine.feature import Feature
+from nnef_hw.parts.engine.fields import Fact
+from nnef_hw.parts.engine.pairs import Gather
 from nnef_hw.parts.engine.pipeline import EnginePipeline
-from nnef_hw.parts.engine.program import BEAT_BITS, TABLE_BEATS, beats_of
-from nnef_hw.parts.engine.sizes import CODE_BITS
+from nnef_hw.parts.engine.program import BEAT_BITS, Layout, beats_of
+from nnef_hw.parts.engine.requantizer import SecondRounding, SharedRequantizer
+from nnef_hw.parts.engine.sequencer import Sequencer
+from nnef_hw.parts.engine.sizes import CODE_BITS, LEVELS
+from nnef_hw.parts.engine.supply import Ring, Supply
+from nnef_hw.parts.engine.tables import Tables
 
 __all__ = ["Engine"]
 
+FeatureT = TypeVar("FeatureT", bound=Feature)
 
-class Engine(EnginePipeline):
-    """An engine, as :class:`.EngineSizes` says."""
+_FIXED_LUTS = 705
+_COUNT_BITS = 9
 
-    @cached_property
-    def code_memory(self) -> Tiling:
-        """Memory of activations."""
-        return tile_memory(self.ram, self.code_words, self.word_bits)
 
-    @cached_property
-    def other_memory(self) -> Tiling:
-        """Memory of those that are added to others, a second time."""
-        return tile_memory(self.ram, self.other_words, self.word_bits)
+@dataclass(frozen=True, kw_only=True)
+class Engine:
+    """An engine: what every one has, and features.
 
-    @cached_property
-    def weight_memories(self) -> tuple[Tiling, ...]:
-        """Memory of weights; if they come as a stream, one for each beat, or two, of a word."""
-        depth = self.ring_words or self.weight_words
-        return self._filled(depth, self.products * CODE_BITS)
+    Parameters
+    ----------
+    sequencer, array, requantizer, codes
+        Its components.
+    features
+        What it has besides, in the order of their fields; one of them is where its program is.
+    ram
+        The device's block RAM.
+    fields
+        Width of every field of a program's row.
+    same_fields
+        Fields of which all instructions that look at them have the same: width and contents.
+    """
 
-    @cached_property
-    def constant_memories(self) -> tuple[Tiling, ...]:
-        """Memory of biases, factors and shifts, those of a cycle's results together."""
-        return self._filled(self.constant_words, self.results * self.constant_bits)
+    sequencer: Sequencer
+    array: MultiplierArray
+    requantizer: SharedRequantizer
+    codes: Codes
+    features: tuple[Feature, ...]
+    ram: BlockRam
+    fields: Mapping[str, int] = field(default_factory=dict)
+    same_fields: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
-    @cached_property
-    def program_memories(self) -> tuple[Tiling, ...]:
-        """Memory of the program, in the same way."""
-        return self._filled(self.slots * self.instruction_stride, self.row_bits)
-
-    def _filled(self, depth: int, bits: int) -> tuple[Tiling, ...]:
-        if not self.streamed:
-            return (tile_memory(self.ram, depth, bits),)
-        beat = (tile_memory(self.ram, depth, BEAT_BITS),)
-        pair = (tile_memory(self.ram, depth, 2 * BEAT_BITS),)
-        pairs, rest = divmod(beats_of(bits), 2)
-        ways = (beat * beats_of(bits), pair * pairs + beat * rest)
-        return min(ways, key=lambda way: sum(tiling.count for tiling in way))
-
-    @cached_property
-    def delay_memory(self) -> Tiling:
-        """Where addresses to write wait for the requantizer."""
-        return self._delay(self.requantizer_delay)
+    def __post_init__(self) -> None:
+        is_slow = self.pipeline.slow_pace > 1
+        if self.array.results > 1 and (self.codes.single_port is not None or is_slow):
+            raise ValueError("Engine results leave one by one to single-port RAM, and bit by bit")
+        if self.has(Residents) and (self.ring is None or self.codes.single_port is None):
+            raise ValueError("Engine residents need a stream, and codes in single-port RAM")
 
     @cached_property
-    def residual_memory(self) -> Tiling:
-        """Where they wait for what is added."""
-        return self._delay(self.residual_delay)
+    def everything(self) -> tuple[Feature, ...]:
+        """Components and features, in the order of their fields."""
+        components = (self.sequencer, self.array, self.requantizer, self.codes, Loader(), Sender())
+        return (*components, *self.features)
 
-    def _delay(self, cycles: int) -> Tiling:
-        return tile_memory(self.ram, 1 << cycles.bit_length(), self.fields["write"])
+    def find(self, kind: type[FeatureT]) -> FeatureT | None:
+        """Return the feature of a kind, if it has one."""
+        found = self._by_kind.get(kind)
+        assert found is None or isinstance(found, kind)
+        return found
+
+    @cached_property
+    def _by_kind(self) -> Mapping[type, Feature]:
+        return {kind: feature for feature in self.features for kind in type(feature).__mro__}
+
+    def has(self, kind: type[Feature]) -> bool:
+        """Whether it has a feature."""
+        return kind in self._by_kind
+
+    @cached_property
+    def supply(self) -> Supply:
+        """Where its program, constants and weights are."""
+        found = self.find(Supply)  # type: ignore[type-abstract]
+        assert found is not None, "every engine has a program"
+        return found
+
+    @cached_property
+    def ring(self) -> Ring | None:
+        """What its program passes, if that comes as a stream."""
+        return self.find(Ring)
+
+    @cached_property
+    def pipeline(self) -> EnginePipeline:
+        """Its cycles."""
+        return EnginePipeline(self)
+
+    @cached_property
+    def facts(self) -> Mapping[str, Fact]:
+        """What the fields of its instructions are, besides those of loops."""
+        records = (record for feature in self.everything for record in feature.records)
+        return {name: known for record in records for name, known in record.facts().items()}
+
+    def widths(self, counted: Mapping[str, int]) -> dict[str, int]:
+        """Return the widths of all fields, of which some follow from what a program counts."""
+        found, last = dict(self.sequencer.loop_widths), {}
+        for feature in self.everything:
+            known = feature.widths(self)
+            for record in feature.records:
+                for name, what in record.facts().items():
+                    if what.counted:
+                        last[name] = counted[name]
+                    else:
+                        found[name] = known[name] if what.bits is None else what.bits
+        return found | last
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Where the fields of its instructions are."""
+        return Layout(
+            widths=self.fields, constants=self.same_fields, facts=self.facts,
+            implied=[name for feature in self.everything for name in feature.implied],
+            levels=LEVELS + sum(feature.levels for feature in self.everything),
+            read_stage=self.pipeline.read_stage,
+        )  # fmt: skip
 
     @property
+    def is_direct(self) -> bool:
+        """Whether codes and weights go from the memories to the multipliers without a register.
+
+        The DSP blocks of an UP5K, which alone has single-port RAM, have registers of their own.
+        """
+        array = self.array
+        return self.codes.single_port is not None and array.in_dsp == array.multipliers
+
+    @cached_property
+    def lane_bits(self) -> int:
+        """Lowest bits of what is read which tell a lane: where single codes are read."""
+        return (self.array.lanes - 1).bit_length() if self.has(Gather) else 0
+
+    @property
+    def weight_bits(self) -> int:
+        """Bits of a word of weights."""
+        return self.array.products * CODE_BITS
+
+    @cached_property
+    def constant_bits(self) -> int:
+        """Bits of a constant: bias, factor, shift."""
+        rounding = self.find(SecondRounding)
+        more = 0 if rounding is None else rounding.more_shift_bits
+        return self.array.acc_bits + self.requantizer.factor_bits + more
+
+    @cached_property
+    def code_beats(self) -> int:
+        """Beats of a word of the memory of codes."""
+        return self.array.word_bits // BEAT_BITS
+
+    def weight_beats(self, rows: int) -> int:
+        """Return the beats of a word of weights of so many rows, of a program that is a stream."""
+        return beats_of(rows * self.array.word_bits)
+
+    @cached_property
+    def constant_beats(self) -> int:
+        """Beats of the constants of a cycle's results."""
+        return beats_of(self.array.results * self.constant_bits)
+
+    @property
+    def count_bits(self) -> int:
+        """Bits of the first beat of a packet that count constants.
+
+        Above are the beats of a word of its weights, less one.
+        """
+        most = self.weight_beats(self.array.rows) - 1
+        return min(_COUNT_BITS, BEAT_BITS - most.bit_length())
+
+    @cached_property
+    def slots(self) -> int:
+        """Instructions that the memory of its program holds."""
+        return self.supply.slots(self.layout.stride)
+
+    @cached_property
     def table_beats(self) -> int:
         """Beats of all tables that come with a program that is a stream."""
-        return self.tables * TABLE_BEATS + self.tail_beats if self.streamed else 0
+        ring, tables = self.ring, self.find(Tables)
+        if ring is None:
+            return 0
+        return ring.tail_beats + (0 if tables is None else tables.beats)
+
+    def delay_memory(self, cycles: int) -> Tiling:
+        """Return a memory in which addresses to write wait for so many cycles."""
+        return tile_memory(self.ram, 1 << cycles.bit_length(), self.layout.bits("write"))
 
     @cached_property
-    def table_memory(self) -> Tiling:
-        """Memory of all tables: entry by entry, or beat by beat if they come as a stream."""
-        if self.streamed:
-            return tile_memory(self.ram, self.tables * TABLE_BEATS, BEAT_BITS)
-        return tile_memory(self.ram, self.tables << CODE_BITS, CODE_BITS)
-
-    @property
-    def spram(self) -> int:
-        """Single-port RAMs."""
-        return 2 * self.word_bits // self.single_port.width if self.single_port else 0
-
-    @property
     def memories(self) -> tuple[Tiling, ...]:
-        """All memories of block RAM: of codes another one if sums of two tensors read them, too."""
-        codes = [] if self.single_port else [self.code_memory]
-        codes += [self.other_memory] if self.other_words else []
-        filled = (*self.weight_memories, *self.constant_memories, *self.program_memories,
-                  self.delay_memory)  # fmt: skip
-        delays = self.residual_bits > 0 and self.residual_cycles == 1
-        residual = (self.residual_memory,) if delays else ()
-        tables = (self.table_memory,) * self.results if self.tables else ()
-        return (*codes, *filled, *residual, *tables)
+        """All memories of block RAM."""
+        return tuple(one for feature in self.everything for one in feature.memories(self))
+
+    def resources(self, device: Device) -> Resources:
+        """Estimate what it takes; DSP blocks and memories are exact."""
+        fields = 2 * sum(self.fields.values())
+        luts = sum(feature.luts(self, device) for feature in self.everything)
+        flip_flops = sum(feature.flip_flops(self) for feature in self.everything)
+        return Resources(
+            lut=round(_FIXED_LUTS + luts + fields + 3.0 * self.array.word_bits),
+            ff=round(flip_flops + 2 * self.layout.bits("write") + 3 + fields),
+            dsp=self.array.dsp(device),
+            bram=sum(memory.count for memory in self.memories),
+            spram=self.codes.spram(self),
+        )
+
+    def differences(self, built: Engine) -> Iterator[str]:
+        """Yield what the engine of a bitstream does not have that other weights want."""
+        own, there = (
+            {type(feature): feature for feature in engine.everything} for engine in (self, built)
+        )
+        for kind, feature in own.items():
+            if kind in there:
+                yield from feature.differences(there[kind])
+        for kind in [kind for kind in own if kind not in there]:
+            yield f"it has {kind.label}, which the bitstream lacks"
+        for kind in [kind for kind in there if kind not in own]:
+            yield f"it lacks {kind.label}, which the bitstream has"
+
+    @property
+    def kept(self) -> dict[str, Any]:
+        """What follows from the weights it was made for, besides its fields."""
+        pairs = (feature.kept_values() for feature in self.everything)
+        return {name: value for found in pairs for name, value in found.items()}
+
+    def with_kept(self, kept: Mapping[str, Any]) -> Engine:
+        """Return it with what follows from other weights."""
+
+        def changed(feature: FeatureT) -> FeatureT:
+            own = {attribute: kept[name] for name, attribute in feature.kept_names().items()}
+            return replace(feature, **own)
+
+        return replace(
+            self, array=changed(self.array), requantizer=changed(self.requantizer),
+            features=tuple(map(changed, self.features)),
+        )  # fmt: skip

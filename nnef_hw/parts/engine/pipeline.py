@@ -2,46 +2,53 @@
 
 from __future__ import annotations
 
-from nnef_hw.parts.engine.program import MOST_CONSTANTS, EngineProgram
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from nnef_hw.parts.engine.program import MOST_CONSTANTS
+from nnef_hw.parts.engine.requantizer import SecondRounding
+from nnef_hw.parts.engine.residual import TensorSums
+
+if TYPE_CHECKING:
+    from nnef_hw.parts.engine.engine import Engine
 
 __all__ = ["EnginePipeline"]
 
 
-class EnginePipeline(EngineProgram):
+@dataclass(frozen=True, eq=False)
+class EnginePipeline:
     """How many cycles what an engine does takes; none of it ever waits inside."""
 
-    @property
+    engine: Engine
+
+    @cached_property
+    def is_spread(self) -> bool:
+        """Whether codes and weights are in many block RAMs, which are far apart.
+
+        These have registers of their own, as those of constants and of the program. There is one
+        in front of them, too, for addresses and for what is written, one behind the choice between
+        those of codes, and one behind DSP blocks, which are as far from the adders; registers tell
+        that loops are at their ends, from which addresses follow, and the borders that an
+        instruction begins.
+        """
+        return self.engine.ram.has_register and self.engine.codes.single_port is None
+
+    @cached_property
+    def read_stage(self) -> int:
+        """Cycles from the issue of a word until it is read; and from a row's address to the row."""
+        return 1 + self.is_spread
+
+    @cached_property
     def requantizer_delay(self) -> int:
         """Cycles from a sum to its code: constant, bias, multipliers, (first) rounding, limits."""
-        return self.constant_cycles + self.stages + 2 + (2 if self.rounds_twice else 0)
+        again = SecondRounding.cycles if self.engine.has(SecondRounding) else 0
+        return self.constant_cycles + self.engine.requantizer.stages + 2 + again
 
     @property
     def constant_cycles(self) -> int:
         """Cycles from the address of constants, a cycle ahead of the sums, to their sum."""
         return 2 if self.is_spread else 1
-
-    @property
-    def residual_begin(self) -> int:
-        """Cycles from a code until its sum with another one is begun, where that is bit by bit.
-
-        The address of the other word, waiting for the memory, the word, its register.
-        """
-        return 4
-
-    @property
-    def residual_delay(self) -> int:
-        """Cycles from a code to its sum with another one.
-
-        Memory, choice, products, sum, limits; or, bit by bit, the bits, offset, limits.
-        """
-        if self.residual_cycles > 1:
-            return self.residual_begin + 1 + self.residual_cycles + 2
-        return self.other_cycles + 4 if self.residual_bits else 0
-
-    @property
-    def table_delay(self) -> int:
-        """Cycles from a code to its function."""
-        return 1 if self.tables else 0
 
     def other_stage(self, *, by_lane: bool) -> int:
         """Return the cycles from the issue of a pass's last word to that in which none is, then.
@@ -49,7 +56,7 @@ class EnginePipeline(EngineProgram):
         A word is read in the cycle after its issue, and what is added to the first result in that
         in which this comes from the requantizer, or in the next one if it is added bit by bit.
         """
-        later = int(self.residual_cycles > 1)
+        later = int(self.slow_pace > 1)
         return self.keep_stage(by_lane=by_lane) + self.requantizer_delay + later
 
     @property
@@ -60,25 +67,17 @@ class EnginePipeline(EngineProgram):
     @property
     def operand_stage(self) -> int:
         """Cycles from the issue of a word to its codes and weights at the multipliers."""
-        return self.read_stage + (1 if self.direct else 1 + self.code_cycles)
+        return self.read_stage + (1 if self.engine.is_direct else 1 + self.code_cycles)
 
     @property
     def address_cycles(self) -> int:
         """Cycles from the address of a word of codes or weights until it is at the memory."""
         return int(self.is_spread)
 
-    @property
+    @cached_property
     def code_cycles(self) -> int:
         """Cycles from the address of a word of codes to the word."""
         return self.address_cycles + (3 if self.is_spread else 1)
-
-    @property
-    def other_cycles(self) -> int:
-        """Cycles from the address of a word that is added to the word.
-
-        As for codes; but there is no time for any register bit by bit.
-        """
-        return self.code_cycles if self.residual_cycles == 1 else 1
 
     @property
     def write_cycles(self) -> int:
@@ -100,7 +99,7 @@ class EnginePipeline(EngineProgram):
 
     def keep_stage(self, *, by_lane: bool) -> int:
         """Return the cycles from the issue of the last word of a pass until its sums are kept."""
-        return self.sum_stage + 1 + (0 if by_lane else self.tree_cycles)
+        return self.sum_stage + 1 + (0 if by_lane else self.engine.array.tree_cycles)
 
     def drain(self, *, adds: bool) -> int:
         """Return the cycles after a layer's last word was issued in which nothing else begins.
@@ -112,30 +111,39 @@ class EnginePipeline(EngineProgram):
         adds
             Whether the layer's codes are added to others.
         """
-        slowly = self.residual_cycles > 1
-        results = (self.rows // self.results - 1) * self.pace(adds=adds) + 1
-        behind = self.requantizer_delay + self.table_delay
-        behind += self.residual_delay if adds or not slowly else 0
+        engine, array = self.engine, self.engine.array
+        results = (array.rows // array.results - 1) * self.pace(adds=adds) + 1
+        behind = self.requantizer_delay
+        behind += sum(feature.delay(engine, adds=adds) for feature in engine.everything)
+        residual = engine.find(TensorSums)
         # a write to single-port RAM may wait for a cycle
-        waits = int(self.single_port is not None and self.residual_bits > 0 and not slowly)
+        waits = int(engine.codes.single_port is not None and residual is not None
+                    and not residual.is_serial)  # fmt: skip
         waits += self.write_cycles - 1
         return self.keep_stage(by_lane=False) - 1 + results + behind + waits
 
+    @cached_property
+    def slow_pace(self) -> int:
+        """Cycles per result of a layer to which another tensor is added."""
+        residual = self.engine.find(TensorSums)
+        return 1 if residual is None else residual.cycles
+
     def pace(self, *, adds: bool) -> int:
         """Return the cycles from a result of a pass to the next one."""
-        return self.residual_cycles if adds else 1
+        return self.slow_pace if adds else 1
 
-    @property
+    @cached_property
     def setup(self) -> int:
         """Cycles in which an instruction is read: from the first row until its fields are there."""
-        return self.instruction_rows + self.read_stage
+        return self.engine.layout.rows + self.read_stage
 
     def settle(self, *, adds: bool) -> int:
         """Return the cycles after a layer's last word before the next one begins, at least."""
-        rows = self.instruction_rows - self.late_row + self.read_stage - 1
+        layout = self.engine.layout
+        rows = layout.rows - layout.late_row + self.read_stage - 1
         return self.drain(adds=adds) + rows - self.late_ahead
 
-    @property
+    @cached_property
     def late_ahead(self) -> int:
         """Cycles by which these rows are read before the last codes are written.
 
@@ -143,8 +151,9 @@ class EnginePipeline(EngineProgram):
         and all before it need is in a single row; it comes when they are through. Codes that are
         collected to words in two ways are behind it.
         """
-        behind = self.residual_bits or self.tables or (self.gathers and self.results > 1)
-        return self.read_stage - 1 + int(not behind and self.instruction_rows - self.late_row == 1)
+        engine, layout = self.engine, self.engine.layout
+        behind = any(feature.is_behind(engine) for feature in engine.everything)
+        return self.read_stage - 1 + int(not behind and layout.rows - layout.late_row == 1)
 
     @property
     def border_cycles(self) -> int:
@@ -169,20 +178,22 @@ class EnginePipeline(EngineProgram):
     @property
     def between_words(self) -> int:
         """Cycles from the last code of a word that is offered to the first one of the next."""
-        return 2 if self.direct else 2 + self.code_cycles
+        return 2 if self.engine.is_direct else 2 + self.code_cycles
 
-    @property
+    @cached_property
     def constants_ahead(self) -> int:
         """Constants that may come before those of instructions that run are freed.
 
         Results on their way still need those of the instruction that has ended last, and, if the
         next one ends before they have left, of the one before.
         """
+        array = self.engine.array
+        groups = array.rows // array.results
         ended = 1
-        for pace in {1, self.residual_cycles}:
-            needed = self.keep_stage(by_lane=False) + self.rows // self.results * pace + 1
+        for pace in {1, self.slow_pace}:
+            needed = self.keep_stage(by_lane=False) + groups * pace + 1
             # A pass that is added bit by bit has at least so many words.
-            words = self.lanes * pace if pace > 1 else 2
+            words = array.lanes * pace if pace > 1 else 2
             if self.setup + 1 + words < needed:
                 ended = 2
-        return self.constant_words - ended * max(MOST_CONSTANTS, self.rows // self.results)
+        return self.engine.supply.constants - ended * max(MOST_CONSTANTS, groups)

@@ -23,15 +23,15 @@ def test_every_word_has_its_own_sums(rng, fix, rows, lanes, dsp):
     x = builder.conv(builder.input("x", (1, 7, 3, 4)), rng.normal(size=(19, 7, 3, 3)), padding=1)
     builder.conv(x, rng.normal(size=(19, 1, 3, 3)), padding=1, groups=19)
     part = planned(fix(builder.build()), rows, lanes, board=board_with(dsp)).design.engine
-    assert part.fast == (rows * lanes > dsp)
+    assert part.array.fast == (rows * lanes > dsp)
     m = Module()
     given = Signal(lanes * CODE_BITS), Signal(rows * lanes * CODE_BITS)
     products, totals = add_products(m, part, *given)
     codes = rng.integers(0, 256, (WORDS, lanes))
     weights = rng.integers(-128, 128, (WORDS, rows, lanes))
-    latency = 2 + part.product_cycles
-    cycles = WORDS + latency + part.tree_cycles
-    alone = np.zeros((cycles, part.slide_rows, lanes), np.int64)
+    latency = 2 + part.pipeline.product_cycles
+    cycles = WORDS + latency + part.array.tree_cycles
+    alone = np.zeros((cycles, part.array.slide_rows, lanes), np.int64)
     sums = np.zeros((cycles, rows), np.int64)
 
     async def bench(ctx):
@@ -39,7 +39,7 @@ def test_every_word_has_its_own_sums(rng, fix, rows, lanes, dsp):
             if n < WORDS:
                 ctx.set(given[0], packed(codes[n]))
                 ctx.set(given[1], packed(weights[n].ravel()))
-            for row in range(part.slide_rows):
+            for row in range(part.array.slide_rows):
                 alone[n, row] = [ctx.get(products[row][lane]) for lane in range(lanes)]
             sums[n] = [ctx.get(total) for total in totals]
             await ctx.tick()
@@ -49,12 +49,13 @@ def test_every_word_has_its_own_sums(rng, fix, rows, lanes, dsp):
     simulator.add_testbench(bench)
     simulator.run()
     single = weights * codes[:, np.newaxis]
-    assert (alone[latency:][:WORDS] == single[:, : part.slide_rows]).all()
+    assert (alone[latency:][:WORDS] == single[:, : part.array.slide_rows]).all()
     expected = single.sum(axis=2)
     for word, own in zip(weights, expected, strict=True):
-        fast = word[part.plain_rows :, np.newaxis]
-        own[part.plain_rows :] += fast_offsets(fast, x_bits=CODE_BITS, x_signed=False)
-    assert ((sums[latency + part.tree_cycles :] - expected) % (1 << part.acc_bits) == 0).all()
+        fast = word[part.array.plain_rows :, np.newaxis]
+        own[part.array.plain_rows :] += fast_offsets(fast, x_bits=CODE_BITS, x_signed=False)
+    found = sums[latency + part.array.tree_cycles :]
+    assert ((found - expected) % (1 << part.array.acc_bits) == 0).all()
 
 
 def packed(codes):

@@ -1,0 +1,67 @@
+"""The memory of codes of a shared engine, and the packets of a program that may stay there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from nnef_hw.hardware.devices import Device
+from nnef_hw.hardware.geometry.blockram import SinglePortRam, Tiling, tile_memory
+from nnef_hw.parts.engine.feature import Feature
+from nnef_hw.parts.engine.fields import Record, fact
+
+if TYPE_CHECKING:
+    from nnef_hw.parts.engine.engine import Engine
+
+__all__ = ["Bank", "Codes", "Residents"]
+
+_RESIDENT_LUTS = 260
+"""Of what keeps packets in the memory of codes and reads them there."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bank(Record):
+    """Where an instruction leaves no time to read packets."""
+
+    bank: int = fact("bank of codes that is read, or written by a load", bits=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Codes(Feature):
+    """The memory of activations.
+
+    Parameters
+    ----------
+    words
+        Its depth.
+    single_port
+        The single-port RAM of two banks, each of half the words; None if it is block RAM.
+    """
+
+    label = "memory of codes"
+
+    words: int
+    single_port: SinglePortRam | None = None
+
+    def memory(self, engine: Engine) -> Tiling:
+        """Return the memory, in block RAM."""
+        return tile_memory(engine.ram, self.words, engine.array.word_bits)
+
+    def memories(self, engine: Engine) -> Sequence[Tiling]:
+        return () if self.single_port else (self.memory(engine),)
+
+    def spram(self, engine: Engine) -> int:
+        """Return its single-port RAMs."""
+        return 2 * engine.array.word_bits // self.single_port.width if self.single_port else 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Residents(Feature):
+    """Packets of a program that comes as a stream may stay in the banks of codes."""
+
+    label = "packets that stay on the chip"
+    says = (Bank,)
+
+    def luts(self, engine: Engine, device: Device) -> float:
+        return _RESIDENT_LUTS

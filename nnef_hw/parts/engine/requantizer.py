@@ -1,0 +1,100 @@
+"""The requantizer of a shared engine, and the second rounding that TensorFlow Lite wants."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from nnef_hw.hardware.devices import Device
+from nnef_hw.hardware.geometry.blockram import Tiling
+from nnef_hw.parts.engine.feature import Feature, trained
+from nnef_hw.parts.engine.fields import Record, fact
+from nnef_hw.parts.engine.sizes import CODE_BITS
+
+if TYPE_CHECKING:
+    from nnef_hw.parts.engine.engine import Engine
+
+__all__ = ["Requantized", "SharedRequantizer", "Rounding", "SecondRounding"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Requantized(Record):
+    """How sums become codes, besides their biases and factors."""
+
+    zero_point: int = fact(
+        "the code of 0.0", bits=CODE_BITS, late=True, constant=True, trained=True
+    )
+    low: int = fact("the least code", bits=CODE_BITS, late=True, constant=True)
+    high: int = fact("the greatest code", bits=CODE_BITS, late=True, constant=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rounding(Record):
+    """How often results are rounded."""
+
+    rounds_once: int = fact("the first rounding is left out", bits=1, late=True, constant=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SharedRequantizer(Feature):
+    """Adds a bias, multiplies by a factor, shifts, rounds, limits.
+
+    Parameters
+    ----------
+    factor_bits, shift
+        Width of the factors that sums are multiplied with, and the shift behind.
+    digit_bits
+        Bits of the factor per stage.
+    """
+
+    label = "requantizer"
+    says = (Requantized,)
+
+    factor_bits: int = trained("factor_bits")
+    shift: int = trained("shift", most="a shift of {}")
+    digit_bits: int = trained("digit_bits")
+
+    @property
+    def stages(self) -> int:
+        """Multipliers in a row."""
+        return -(-self.factor_bits // self.digit_bits)
+
+    @property
+    def extra_bits(self) -> int:
+        """Bits by which sums are scaled up, so that there is one to round at."""
+        return max(0, self.stages * self.digit_bits + 1 - self.shift)
+
+    def memories(self, engine: Engine) -> Sequence[Tiling]:
+        """Return where addresses to write wait for it."""
+        return (engine.delay_memory(engine.pipeline.requantizer_delay),)
+
+    def luts(self, engine: Engine, device: Device) -> float:
+        of_result = (self.digit_bits + 1.0) * self.stages * engine.array.acc_bits
+        of_result += 1.5 * self.factor_bits + self.stages * self.factor_bits / 2
+        return of_result * engine.array.results
+
+    def flip_flops(self, engine: Engine) -> float:
+        array = engine.array
+        registers = array.results * self.stages * (2 * array.acc_bits + self.factor_bits / 2)
+        return registers + 3 * engine.pipeline.requantizer_delay
+
+
+@dataclass(frozen=True, kw_only=True)
+class SecondRounding(Feature):
+    """Results are rounded behind the shift, as TensorFlow Lite does, and shifted again.
+
+    Parameters
+    ----------
+    least_shift, more_shift_bits
+        All of them are shifted at least so far, each further by a number of so many bits.
+    """
+
+    label = "second rounding"
+    says = (Rounding,)
+
+    least_shift: int = trained("least_shift")
+    more_shift_bits: int = trained("more_shift_bits")
+
+    cycles = 2
+    """Cycles that it takes."""

@@ -1,0 +1,145 @@
+"""Where the program, constants and weights of a shared engine are: in memories, or in a stream."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from nnef_hw.hardware.devices import Device
+from nnef_hw.hardware.geometry.blockram import BlockRam, Tiling, tile_memory
+from nnef_hw.parts.engine.feature import Feature
+from nnef_hw.parts.engine.fields import Record, fact
+from nnef_hw.parts.engine.program import BEAT_BITS, beats_of
+
+if TYPE_CHECKING:
+    from nnef_hw.parts.engine.engine import Engine
+
+__all__ = ["Held", "PacketSizes", "Ring", "Supply"]
+
+_RING_ROWS = 256
+_FEED_LUTS = 300
+"""Of what puts a program that comes as a stream into its memories."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PacketSizes(Record):
+    """What comes with an instruction, and is freed when it ends."""
+
+    weights: int = fact("words of weights that it takes")
+    constants: int = fact("groups of biases and factors that it takes")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Supply(Feature):
+    """Memories of the program, of constants and of weights.
+
+    Parameters
+    ----------
+    frame_weights
+        Words of weights of a frame.
+    constants
+        Depth of the memory of constants.
+    instructions
+        Length of the program.
+    """
+
+    frame_weights: int
+    constants: int
+    instructions: int
+
+    @property
+    @abstractmethod
+    def weights(self) -> int:
+        """Depth of the memory of weights."""
+
+    @abstractmethod
+    def slots(self, stride: int) -> int:
+        """Return the instructions that the memory of the program holds, of so many rows each."""
+
+    @abstractmethod
+    def tiled(self, ram: BlockRam, depth: int, bits: int) -> tuple[Tiling, ...]:
+        """Return a memory of any of these."""
+
+    def weight_memories(self, engine: Engine) -> tuple[Tiling, ...]:
+        """Return the memory of weights."""
+        return self.tiled(engine.ram, self.weights, engine.weight_bits)
+
+    def constant_memories(self, engine: Engine) -> tuple[Tiling, ...]:
+        """Return the memory of biases, factors, shifts, those of a cycle's results together."""
+        return self.tiled(engine.ram, self.constants, engine.array.results * engine.constant_bits)
+
+    def program_memories(self, engine: Engine) -> tuple[Tiling, ...]:
+        """Return the memory of the program."""
+        layout = engine.layout
+        depth = self.slots(layout.stride) * layout.stride
+        return self.tiled(engine.ram, depth, layout.row_bits)
+
+    def memories(self, engine: Engine) -> Sequence[Tiling]:
+        return (
+            *self.weight_memories(engine), *self.constant_memories(engine),
+            *self.program_memories(engine),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Held(Supply):
+    """Memories that hold all of it for ever."""
+
+    label = "memories of the program"
+
+    @property
+    def weights(self) -> int:
+        return self.frame_weights
+
+    def slots(self, stride: int) -> int:
+        return self.instructions
+
+    def tiled(self, ram: BlockRam, depth: int, bits: int) -> tuple[Tiling, ...]:
+        return (tile_memory(ram, depth, bits),)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ring(Supply):
+    """Circular memories that a program passes which comes as a stream.
+
+    Parameters
+    ----------
+    words
+        Words of weights that have room in it, a power of two.
+    tail_beats
+        Beats of the tables of what stands behind the engine, which come with those of functions.
+    """
+
+    label = "a program that is a stream"
+    says = (PacketSizes,)
+    implied = ("weight", "constant")
+
+    words: int
+    tail_beats: int = 0
+
+    def __post_init__(self) -> None:
+        if self.words < 1 or self.words & (self.words - 1):
+            raise ValueError(f"Engine ring words must be a power of two, not {self.words}")
+
+    def widths(self, engine: Engine) -> Mapping[str, int]:
+        return {"weights": self.words.bit_length(), "constants": self.constants.bit_length()}
+
+    @property
+    def weights(self) -> int:
+        return self.words
+
+    def slots(self, stride: int) -> int:
+        return max(2, _RING_ROWS // stride)
+
+    def tiled(self, ram: BlockRam, depth: int, bits: int) -> tuple[Tiling, ...]:
+        """Return a memory for each beat, or two, of a word, where that takes fewer block RAMs."""
+        beat = (tile_memory(ram, depth, BEAT_BITS),)
+        pair = (tile_memory(ram, depth, 2 * BEAT_BITS),)
+        pairs, rest = divmod(beats_of(bits), 2)
+        ways = (beat * beats_of(bits), pair * pairs + beat * rest)
+        return min(ways, key=lambda way: sum(tiling.count for tiling in way))
+
+    def luts(self, engine: Engine, device: Device) -> float:
+        return _FEED_LUTS
