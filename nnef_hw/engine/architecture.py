@@ -12,6 +12,7 @@ from nnef_hw.architecture.room import WeightRoom
 from nnef_hw.engine.layers.layer import Shape
 from nnef_hw.engine.layers.network import lower
 from nnef_hw.engine.layers.support import check_engine
+from nnef_hw.engine.memory.choices import MEMORY, restored
 from nnef_hw.engine.memory.store import find_store, stores
 from nnef_hw.engine.planning.plan import SIMULATED, EnginePlan
 from nnef_hw.engine.planning.solver import ARCH, has_room, schedule_engine
@@ -84,16 +85,12 @@ class SharedArray(Architecture[EnginePlan]):
 
     def read_plan(self, value: dict[str, Any], graph: Graph) -> EnginePlan:
         device = find_device(value["device"])
-        memory = value.get("memory")
+        shape = Shape(value["rows"], value["lanes"], value["sliding"], value.get("results", 1))
+        memory = value.get(MEMORY)
         design = Design(
-            lower(graph, device),
-            Shape(value["rows"], value["lanes"], value["sliding"], value.get("results", 1)), device,
-            0 if memory is None else memory["ring"],
-            None if memory is None else find_store(memory),
-            resident=() if memory is None else tuple(memory.get("resident", ())),
-            staged=() if memory is None else tuple(map(tuple, memory.get("staged", ()))),
-            queue_words=0 if memory is None else memory.get("queue", 0),
-            batch=value.get("batch", 1), frame_by_frame=value.get("frame_by_frame", 0),
+            lower(graph, device), shape, device,
+            store=None if memory is None else find_store(memory),
+            **restored(Design, value), **restored(Design, memory or {}, MEMORY),
         )  # fmt: skip
         if "bitstream" in value:
             kept = value["bitstream"]

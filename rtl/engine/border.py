@@ -191,7 +191,7 @@ class EngineSender(wiring.Component):
             "done": Out(1),
             "parameters": In(parameter_layout(part)),
             "is_active": Out(1),
-            "address": Out(part.layout.widths["read"] - part.lane_bits),
+            "address": Out(part.layout.widths["read"] - part.fine_bits("read")),
             "word": In(part.array.word_bits),
         })
 
@@ -245,7 +245,7 @@ class EngineSender(wiring.Component):
             m.d.sync += [
                 self.is_active.eq(1),
                 reading.eq(1),
-                self.address.eq(parameters.read[part.lane_bits :]),
+                self.address.eq(parameters.read[part.fine_bits("read") :]),
                 pixel.eq(0),
                 block.eq(0),
                 lane.eq(0),

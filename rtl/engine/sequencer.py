@@ -40,11 +40,10 @@ def word_layout(part: Engine):
         "keep": 1,
         "inside": 1,
         "results": part.layout.bits("results"),
-        **({"lane": part.lane_bits} if part.has(Gather) else {}),
+        **dict(part.fine.values()),
         **({"times_kept": 1} if part.has(Products) else {}),
         **({"retires": 1} if part.ring is not None else {}),
-        **widths,
-        "read": part.layout.widths["read"] - part.lane_bits,
+        **{name: width - part.fine_bits(name) for name, width in widths.items()},
     })
 
 
@@ -207,9 +206,11 @@ class EngineSequencer(wiring.Component):
         starts = {name: self.parameters[name] for name in known}
         if part.ring is not None:
             for name in ("weight", "constant"):
-                starts[name] = place = Signal(part.layout.widths[name], name=f"first_{name}")
+                low = part.fine_bits(name)
+                place = Signal(part.layout.widths[name] - low, name=f"first_{name}")
                 with m.If(end):
                     m.d.sync += place.eq(place + self.parameters[f"{name}s"])
+                starts[name] = place << low
         return starts
 
     def _fetch(self, m, found, is_found, row):
@@ -310,8 +311,9 @@ class EngineSequencer(wiring.Component):
             self.word.inside.eq(
                 (places["y"] < parameters.height) & (places["x"] < parameters.width)
             ),
-            *(self.word[name].eq(places[name]) for name in ("weight", "constant", "write")),
-            self.word.read.eq(places["read"][part.lane_bits :]),
+            *(
+                self.word[name].eq(places[name][part.fine_bits(name) :])
+                for name in ("weight", "constant", "write", "read")
+            ),
+            *(self.word[low].eq(places[name]) for name, (low, _) in part.fine.items()),
         ]
-        if part.has(Gather):
-            m.d.comb += self.word.lane.eq(places["read"])

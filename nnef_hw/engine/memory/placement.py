@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
 from nnef_hw.architecture.architecture import Port
 from nnef_hw.engine.layers.layer import Layer, Shape
 from nnef_hw.engine.layers.network import Loading, Network
+from nnef_hw.engine.memory.choices import chosen
 from nnef_hw.engine.memory.memory_plan import Stay, allocate, allocate_banks
 from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.blockram import tile_memory
@@ -46,8 +47,8 @@ class Placement:
     network: Network
     shape: Shape
     device: Device
-    batch: int = field(default=1, kw_only=True)
-    frame_by_frame: int = field(default=0, kw_only=True)
+    batch: int = chosen(1, "batch")
+    frame_by_frame: int = chosen(0, "frame_by_frame")
 
     @cached_property
     def sequence(self) -> tuple[Step, ...]:

@@ -14,6 +14,7 @@ from nnef_hw.architecture.architecture import Port, border_queues
 from nnef_hw.engine.layers.layer import Layer, Shape
 from nnef_hw.engine.layers.network import Sink
 from nnef_hw.engine.layers.tail import Tail
+from nnef_hw.engine.memory.choices import MEMORY, saved
 from nnef_hw.engine.planning.resources import border_resources, engine_resources
 from nnef_hw.engine.program.design import Design
 from nnef_hw.engine.program.image import ProgramImage
@@ -298,8 +299,7 @@ class EnginePlan:
             "interval": self.interval,
             "latency": self.latency,
             "link": self.link.to_json(),
-            **({"batch": self.batch} if self.batch > 1 else {}),
-            **({"frame_by_frame": alone} if (alone := design.frame_by_frame) else {}),
+            **saved(design),
             **self._memory,
             **self._bitstream,
             "cycles": dict(self._cycles),
@@ -320,15 +320,8 @@ class EnginePlan:
         design = self.design
         if design.store is None:
             return {}
-        found = {**design.store.to_json(), "bytes": 2 * design.image_words,
-                 "ring": design.ring_words}  # fmt: skip
-        if design.queue_words:
-            found["queue"] = design.queue_words
-        if design.resident:
-            found["resident"] = list(design.resident)
-        if design.staged:
-            found["staged"] = [list(pair) for pair in design.staged]
-        return {"memory": found}
+        size = {"bytes": 2 * design.image_words}
+        return {MEMORY: {**design.store.to_json(), **size, **saved(design, MEMORY)}}
 
     @property
     def _bitstream(self) -> dict[str, Any]:

@@ -294,11 +294,12 @@ class Design(Program):
         """Return the rows of an instruction."""
         layout = self.engine.layout
         rows = [0] * layout.rows
-        if instruction.nest is not None:
-            rows[: layout.levels] = self._loops(instruction.nest)
         values = dict(instruction.values)
-        if not (instruction.nest and instruction.nest.in_codes):
-            values["read"] = values.get("read", 0) << self.engine.lane_bits
+        coarse = self.engine.coarse(values)
+        if instruction.nest is not None:
+            rows[: layout.levels] = self._loops(instruction.nest, coarse)
+        for name, bits in coarse.items():
+            values[name] = values.get(name, 0) << bits
         unknown = [name for name, x in values.items() if x and name not in self.engine.facts]
         assert not unknown, unknown
         for name, (row, bit) in layout.parameters.items():
@@ -306,7 +307,7 @@ class Design(Program):
             rows[layout.levels + row] |= (values.get(name, 0) & ((1 << width) - 1)) << bit
         return rows
 
-    def _loops(self, nest: Nest) -> Iterator[int]:
+    def _loops(self, nest: Nest, coarse: Mapping[str, int]) -> Iterator[int]:
         steps = {name: nest.steps(name) for name in QUANTITIES}
         for level in range(self.engine.layout.levels):
             word = bit = 0
@@ -314,9 +315,8 @@ class Design(Program):
                 if name == "count":
                     value = nest.counts[level] - 1
                 else:
-                    value = steps[name.removesuffix("_step")][level]
-                    if name == "read_step" and not nest.in_codes:
-                        value <<= self.engine.lane_bits
+                    quantity = name.removesuffix("_step")
+                    value = steps[quantity][level] << coarse.get(quantity, 0)
                 word |= (value & ((1 << width) - 1)) << bit
                 bit += width
             yield word

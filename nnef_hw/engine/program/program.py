@@ -12,6 +12,7 @@ import numpy as np
 
 from nnef_hw.engine.layers.layer import Layer, Most, Places
 from nnef_hw.engine.layers.nest import LayerPart, Nest
+from nnef_hw.engine.memory.choices import MEMORY, chosen
 from nnef_hw.engine.memory.placement import Placement, Step
 from nnef_hw.engine.memory.store import Store
 from nnef_hw.errors import TargetError
@@ -137,12 +138,12 @@ class Program(Placement):
         few in registers.
     """
 
-    ring_words: int = 0
+    ring_words: int = chosen(0, "ring", section=MEMORY, positional=True)
     store: Store | None = None
     existing: Engine | None = None
-    resident: tuple[int, ...] = ()
-    staged: tuple[tuple[int, int], ...] = ()
-    queue_words: int = 0
+    resident: tuple[int, ...] = chosen((), "resident", section=MEMORY)
+    staged: tuple[tuple[int, int], ...] = chosen((), "staged", section=MEMORY)
+    queue_words: int = chosen(0, "queue", section=MEMORY)
 
     @cached_property
     def weights(self) -> list[int]:

@@ -53,7 +53,7 @@ def size_engine(program: Program) -> Engine:
         fast=_is_fast(program), in_dsp=0, acc_bits=_acc_bits(program),
     )  # fmt: skip
     engine = Engine(
-        sequencer=_sequencer(program, features),
+        sequencer=_sequencer(program, array, features),
         array=replace(array, in_dsp=_in_dsp(array, device)),
         requantizer=_requantizer(program, array, features),
         codes=Codes(
@@ -188,15 +188,17 @@ def _counted(engine: Engine, instructions: Sequence[Instruction]) -> Mapping[str
     return {name: _bits([x.values.get(name, 0) for x in instructions]) for name in names}
 
 
-def _sequencer(program: Program, features: Sequence[Feature]) -> Sequencer:
+def _sequencer(program: Program, array: MultiplierArray, features: Sequence[Feature]) -> Sequencer:
     run = [x for x in program.instructions if x.nest is not None]
     [supply] = [x for x in features if isinstance(x, Supply)]
     words = program.memory[1]
-    codes = words * program.shape.lanes if any(isinstance(x, Gather) for x in features) else words
     depths = {
-        "read": codes, "write": words, "weight": supply.weights, "constant": supply.constants,
+        "read": words, "write": words, "weight": supply.weights, "constant": supply.constants,
     }  # fmt: skip
     places = {name: max(1, (depth - 1).bit_length()) for name, depth in depths.items()}
+    for feature in features:
+        for name, (_, bits) in feature.fine(array).items():
+            places[name] += bits
     for name, extent in (("y", "height"), ("x", "width")):
         extremes = [x.nest.extremes(name) for x in run if x.nest is not None]
         places[name] = _bits([max(high, 0) for _, high in extremes])

@@ -240,5 +240,6 @@ class Feed:
         if self._design.engine.ring is not None:
             self._slots.free(1, cycle)
             self._constants.free(len(instruction.constants), cycle)
-            for count, first in retired or ((len(instruction.weights), cycle),):
+            freed = self._design.engine.retired(instruction.values, retired)
+            for count, first in freed or ((len(instruction.weights), cycle),):
                 self._weights.free(count, first)

@@ -6,7 +6,7 @@ components of ``rtl/`` read every number here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -18,7 +18,6 @@ from nnef_hw.parts.engine.border import Loader, Sender
 from nnef_hw.parts.engine.codes import Codes, Residents
 from nnef_hw.parts.engine.feature import Feature
 from nnef_hw.parts.engine.fields import Fact
-from nnef_hw.parts.engine.pairs import Gather
 from nnef_hw.parts.engine.pipeline import EnginePipeline
 from nnef_hw.parts.engine.program import BEAT_BITS, Layout, beats_of
 from nnef_hw.parts.engine.requantizer import SecondRounding, SharedRequantizer
@@ -145,9 +144,27 @@ class Engine:
         return self.codes.single_port is not None and array.in_dsp == array.multipliers
 
     @cached_property
-    def lane_bits(self) -> int:
-        """Lowest bits of what is read which tell a lane: where single codes are read."""
-        return (self.array.lanes - 1).bit_length() if self.has(Gather) else 0
+    def fine(self) -> Mapping[str, tuple[str, int]]:
+        """Quantities that some instructions count in parts of a word (:meth:`.Feature.fine`)."""
+        found = (feature.fine(self.array) for feature in self.everything)
+        return {name: low for own in found for name, low in own.items()}
+
+    def fine_bits(self, quantity: str) -> int:
+        """Return the lowest bits of a quantity that tell a part of a word."""
+        return self.fine[quantity][1] if quantity in self.fine else 0
+
+    def coarse(self, values: Mapping[str, int]) -> Mapping[str, int]:
+        """Return the bits by which quantities are less fine in an instruction with some values."""
+        whole = (x for x in self.everything if not x.counts_finely(values))
+        return {name: bits for x in whole for name, (_, bits) in x.fine(self.array).items()}
+
+    def retired(
+        self, values: Mapping[str, int], retired: Sequence[tuple[int, int]]
+    ) -> Sequence[tuple[int, int]]:
+        """Return the words of weights that are read for the last time (:class:`.Feature`)."""
+        for feature in self.features:
+            retired = feature.retired(values, retired)
+        return retired
 
     @property
     def weight_bits(self) -> int:

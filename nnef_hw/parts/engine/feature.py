@@ -11,6 +11,7 @@ from nnef_hw.hardware.geometry.blockram import Tiling
 from nnef_hw.parts.engine.fields import Record
 
 if TYPE_CHECKING:
+    from nnef_hw.parts.engine.array import MultiplierArray
     from nnef_hw.parts.engine.engine import Engine
 
 __all__ = ["Feature", "in_fields", "trained"]
@@ -64,6 +65,34 @@ class Feature:
         """Return the widths of fields that only it knows."""
         del engine
         return {}
+
+    def fine(self, array: MultiplierArray) -> Mapping[str, tuple[str, int]]:
+        """Return the quantities that some instructions count in parts of a word.
+
+        Of each the name of its lowest bits, and how many these are.
+        """
+        del array
+        return {}
+
+    def counts_finely(self, values: Mapping[str, int]) -> bool:
+        """Whether an instruction with these values counts so; others count words."""
+        del values
+        return False
+
+    def retired(
+        self, values: Mapping[str, int], retired: Sequence[tuple[int, int]]
+    ) -> Sequence[tuple[int, int]]:
+        """Return the words of weights in memory that are read for the last time.
+
+        Parameters
+        ----------
+        values
+            Those of the instruction.
+        retired
+            How many of the layer's words are, in a cycle each from one on.
+        """
+        del values
+        return retired
 
     def delay(self, engine: Engine, *, adds: bool) -> int:
         """Return the cycles for which a code stays in it, behind the requantizer.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from nnef_hw.parts.engine.feature import Feature
 from nnef_hw.parts.engine.fields import Record, fact
 
 if TYPE_CHECKING:
+    from nnef_hw.parts.engine.array import MultiplierArray
     from nnef_hw.parts.engine.engine import Engine
 
 __all__ = [
@@ -96,6 +97,13 @@ class Gather(Feature):
     @property
     def records(self) -> Sequence[type[Record]]:
         return self.says if self.packs else (Gathering,)
+
+    def fine(self, array: MultiplierArray) -> Mapping[str, tuple[str, int]]:
+        """Return the codes of a word that is read: lanes."""
+        return {"read": ("lane", (array.lanes - 1).bit_length())}
+
+    def counts_finely(self, values: Mapping[str, int]) -> bool:
+        return bool(values.get("gathers"))
 
     def is_behind(self, engine: Engine) -> bool:
         """Whether codes are collected to words in two ways."""
