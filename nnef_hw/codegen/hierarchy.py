@@ -22,7 +22,8 @@ from nnef_hw.verilog.rtlil import Module, parse_rtlil, references
 
 __all__ = ["CLOCKING", "Converted", "Converter", "module_names"]
 
-_OURS = "nnef_hw."
+_AMARANTHS = "amaranth."
+"""Package whose components are no modules of their own."""
 CLOCKING = ("clk", "rst")
 
 
@@ -143,7 +144,8 @@ def _drop_unread(module: Module, names: tuple[str, ...]) -> None:
 def _component(fragment: Fragment) -> Any:
     """Return the component that a fragment comes from; None if it has no ports of its own."""
     for origin in fragment.origins or ():
-        if isinstance(origin, wiring.Component) and type(origin).__module__.startswith(_OURS):
+        is_amaranths = type(origin).__module__.startswith(_AMARANTHS)
+        if isinstance(origin, wiring.Component) and not is_amaranths:
             return origin
     return None
 

@@ -126,7 +126,7 @@ def test_codes_that_do_not_fit(rng, fix):
 
 
 def test_plans(builder, rng, fix):
-    """The fastest array that fits, the smallest that is fast enough, and back from its text."""
+    """The fastest array that fits, and the smallest that is fast enough."""
     builder.conv("x", rng.normal(size=(8, 4, 3, 3)), padding=1)
     graph = fix(builder.build())
     board = find_board("ulx3s_85f")
@@ -134,7 +134,6 @@ def test_plans(builder, rng, fix):
     slow = ENGINE.plan(graph, board, target_fps=1)
     assert slow.multipliers == 16 < plan.multipliers
     assert plan.interval < slow.interval
-    assert ENGINE.read_plan(plan.to_json(), graph).dumps() == plan.dumps()
     with pytest.raises(ValueError, match="not one of this model"):
         ENGINE.read_plan({**plan.to_json(), "interval": 1}, graph)
     with pytest.raises(TargetError, match="no array that fits takes fewer than"):

@@ -1,14 +1,10 @@
-import json
-
 import numpy as np
 import pytest
 
 from nnef_hw.boards import find_board
-from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.hardware.devices import Resources
 from nnef_hw.streaming.foldings.lower import lower
 from nnef_hw.streaming.foldings.plan import Plan
-from nnef_hw.streaming.hardware.accelerator import Accelerator
 from nnef_hw.streaming.search.solver import schedule
 from nnef_hw.testing import GraphBuilder
 
@@ -29,13 +25,7 @@ def plan(graph):
     return schedule(graph, find_board("ice40"))
 
 
-def test_json_round_trip(plan, graph):
-    text = plan.dumps()
-    again = Plan.from_json(json.loads(text), lower(graph))
-    assert again.dumps() == text
-    assert again.resources == plan.resources
-    verilog, same = (to_verilog(Accelerator(each, graph)) for each in (plan, again))
-    assert verilog == same
+def test_kinds(plan):
     kinds = [block.kind for block in plan.blocks]
     assert kinds == ["conv", "table", "running_max", "avg_pool", "max_pool", "softmax", "argmax"]
 

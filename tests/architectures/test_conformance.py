@@ -1,0 +1,514 @@
+"""What every architecture promises to those above it, of small networks on two boards.
+
+A further architecture is another row of ``ARCHITECTURES``; what it refuses is another one of
+``REFUSED``. The third one here is a test's own.
+"""
+
+import contextlib
+import json
+import re
+from collections.abc import Hashable
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+from amaranth import Module
+from amaranth.sim import Simulator
+from table_architecture import OneTable
+
+from nnef_hw import architectures
+from nnef_hw.boards import find_board
+from nnef_hw.codegen.verilog import to_verilog
+from nnef_hw.errors import ErrorGroup, NnefHwError, TargetError, UsageError
+from nnef_hw.flow import options as build_options
+from nnef_hw.flow.options import BuildOptions
+from nnef_hw.flow.pipeline import build
+from nnef_hw.frontend import save
+from nnef_hw.host.streams import to_stream
+from nnef_hw.ir.batch import sample_extents
+from nnef_hw.passes import simplify
+from nnef_hw.quantize import Scheme, quantize
+from nnef_hw.reference import run_fixed
+from nnef_hw.run.artifacts import BuildFolder
+from nnef_hw.run.simulate import simulate
+from nnef_hw.sim.pysim import run_streams
+from nnef_hw.streaming.hardware.accelerator import MOST_HOPS
+from nnef_hw.testing import GraphBuilder
+
+ARCHITECTURES = {found.name: found for found in (*architectures.ARCHITECTURES, OneTable())}
+BOARDS = ("icebreaker", "ulx3s_85f")
+FRAMES = 5
+
+
+def vector(rng):
+    """Few bits of a frame."""
+    net = GraphBuilder("vector")
+    x = net.op("linear", net.input("x", (1, 4)), rng.normal(size=(3, 4)), rng.normal(size=(1, 3)))
+    return net.build(net.op("tanh", x))
+
+
+def image(rng):
+    """An image of four pixels, whose codes do not leave in the order of elements."""
+    net = GraphBuilder("image")
+    x = net.conv(net.input("x", (1, 1, 2, 2)), rng.normal(size=(4, 1, 3, 3)), padding=1)
+    return net.build(net.op("relu", x))
+
+
+def shortcut(rng):
+    """A branch that is added, then averages, then the greatest."""
+    net = GraphBuilder("shortcut")
+    x = net.conv(net.input("x", (1, 2, 4, 4)), rng.normal(size=(4, 2, 3, 3)), padding=1)
+    y = net.op("add", x, net.conv(x, rng.normal(size=(4, 4, 1, 1))))
+    y = net.pool("avg_pool", net.op("relu", y), 4)
+    return net.build(net.op("argmax_reduce", y, axes=[1]))
+
+
+def several(rng):
+    """Two inputs and two outputs."""
+    net = GraphBuilder("several")
+    x, y = net.input("x", (1, 4, 3, 3)), net.input("y", (1, 4, 3, 3))
+    both = net.op("max", x, y)
+    filtered = net.conv(both, rng.normal(size=(4, 1, 3, 3)), groups=4, name="filtered")
+    return net.build(net.op("sigmoid", both, name="both"), filtered)
+
+
+def kinds(rng):
+    """A layer of every kind that streaming has a folding for, in a row."""
+    net = GraphBuilder("kinds")
+    x = net.input("x", (1, 2, 7, 7))
+    x = net.conv(x, rng.normal(size=(3, 2, 3, 3)), padding=[(0, 1), (2, 0)])
+    x = net.pool("avg_pool", net.pool("max_pool", net.op("tanh", x), 2), 2, stride=1)
+    x = net.op("softmax", net.pool("max_pool", x, 2, stride=1), axes=[1])
+    return net.build(net.op("argmax_reduce", x, axes=[1]))
+
+
+SCHEMES = {
+    vector: {"activation_bits": 3},
+    image: {"activation_bits": 2},
+    shortcut: {},
+    several: {},
+    kinds: {},
+}
+
+
+@cache
+def fixed(network):
+    """Quantize a network on noise, once."""
+    rng = np.random.default_rng(0)
+    canonical = simplify(network(rng))
+    samples = {
+        name: rng.normal(size=(16, *sample_extents(canonical.tensor(name).shape)))
+        for name in canonical.inputs
+    }
+    return quantize(canonical, samples, Scheme(**SCHEMES[network]))
+
+
+@cache
+def planned(architecture, network, board):
+    return ARCHITECTURES[architecture].plan(fixed(network), find_board(board))
+
+
+def _runs(architecture, network):
+    try:
+        planned(architecture, network, BOARDS[0])
+    except (NnefHwError, ErrorGroup):
+        return False
+    return True
+
+
+PAIRS = [(name, network) for name in ARCHITECTURES for network in SCHEMES if _runs(name, network)]
+NETWORKS = pytest.mark.parametrize(
+    ("name", "network"), PAIRS, ids=[f"{name}-{network.__name__}" for name, network in PAIRS]
+)
+EACH = pytest.mark.parametrize("name", ARCHITECTURES)
+
+
+def test_every_architecture_runs_some():
+    assert {name for name, _ in PAIRS} == ARCHITECTURES.keys()
+    runs = {name: {network for found, network in PAIRS if found == name} for name in ARCHITECTURES}
+    assert runs["streaming"] == SCHEMES.keys()
+    assert runs["engine"] == SCHEMES.keys() - {kinds}
+    assert runs["table"] == {vector, image}
+
+
+def codes_of(graph, rng, frames=FRAMES):
+    codes = {}
+    for name in graph.inputs:
+        tensor = graph.tensor(name)
+        shape = (frames, *sample_extents(tensor.shape))
+        codes[name] = rng.integers(tensor.qtype.lo, tensor.qtype.hi + 1, shape)
+    return codes
+
+
+def beats_of(graph, plan, codes):
+    """Return the payloads of every input, and the codes that every output must give."""
+    fed, expected, results = {}, {}, run_fixed(graph, codes)
+    for name, port in zip(graph.inputs, plan.inputs, strict=True):
+        fed[port.name] = [
+            {"data": lanes, "last": n == port.beats - 1}
+            for frame in to_stream(codes[name], port).tolist()
+            for n, lanes in enumerate(frame)
+        ]
+    for name, port in zip(graph.outputs, plan.outputs, strict=True):
+        expected[port.name] = to_stream(results[name], port).ravel().tolist()
+    return fed, expected
+
+
+@pytest.mark.parametrize("board", BOARDS)
+@NETWORKS
+def test_codes_and_cycles(name, network, board, rng):
+    """Codes are those of the fixed model under any stalls; cycles without are those of the plan."""
+    architecture, graph = ARCHITECTURES[name], fixed(network)
+    plan = planned(name, network, board)
+    fed, expected = beats_of(graph, plan, codes_of(graph, rng))
+    counts = {port.name: FRAMES * port.beats for port in plan.outputs}
+    component = architecture.component(plan, graph)
+    for port in (*plan.inputs, *plan.outputs):
+        assert getattr(component, port.name).payload.shape().size == port.payload_bits
+    done = run_streams(component, fed, counts, rng=rng, stall=(0.0, 0.4), idle_limit=4000)
+    ends = []
+    for port in plan.outputs:
+        items = done.items[port.name]
+        assert [code for item in items for code in item.data] == expected[port.name]
+        assert [item.last for item in items] == [*[0] * (port.beats - 1), 1] * FRAMES
+        ends.append(done.out_cycles[port.name][port.beats - 1 :: port.beats])
+    frames = np.max(ends, axis=0)
+    begin = min(cycles[0] for cycles in done.in_cycles.values())
+    assert frames[0] - begin == plan.latency
+    spacings = [architecture.predict_spacing(plan, n) for n in range(2, FRAMES + 1)]
+    assert np.diff(frames).tolist() == spacings
+    assert architecture.predict_interval(plan, 1) is None
+    assert architecture.predict_interval(plan, 100) == plan.interval
+    mean = -(-sum(spacings[-plan.period :]) // plan.period)
+    assert mean == architecture.predict_interval(plan, FRAMES)
+    assert plan.batch == 1
+    if plan.settling is not None and plan.settling + plan.period < FRAMES:
+        assert mean == plan.interval
+
+
+@NETWORKS
+def test_a_plan_is_read_again(name, network):
+    """From its text and the graph alone; it makes the same Verilog, with what runs the layers."""
+    board = BOARDS[PAIRS.index((name, network)) % len(BOARDS)]
+    architecture, graph = ARCHITECTURES[name], fixed(network)
+    plan = planned(name, network, board)
+    value = json.loads(plan.dumps())
+    again = architecture.read_plan(value, graph)
+    assert again.dumps() == plan.dumps()
+    assert (value["arch"], value["board"], again.arch) == (name, board, name)
+    assert (again.resources, again.interval, again.latency) == (
+        plan.resources, plan.interval, plan.latency,
+    )  # fmt: skip
+    first, second = (to_verilog(architecture.component(p, graph)) for p in (plan, again))
+    assert first == second
+    for station in plan.stations:
+        assert re.fullmatch(r"[A-Za-z_]\w*", station.instance)
+        assert re.search(rf"\b{station.instance}\b", first)
+
+
+@NETWORKS
+def test_what_is_no_plan_is_refused(name, network):
+    """One of another network, and one without something that it has."""
+    architecture, graph = ARCHITECTURES[name], fixed(network)
+    value = json.loads(planned(name, network, BOARDS[0]).dumps())
+    for key in value.keys() - {"arch"}:
+        with pytest.raises((ValueError, LookupError, TypeError)):
+            architecture.read_plan({k: x for k, x in value.items() if k != key}, graph)
+    others = [other for _, other in PAIRS if other is not network]
+    with pytest.raises((ValueError, LookupError, TypeError)):
+        architecture.read_plan(value, fixed(others[0]))
+
+
+@pytest.mark.parametrize("board", BOARDS)
+@NETWORKS
+def test_facts_of_a_plan(name, network, board):
+    """They agree with each other; the ports are those of the graph, and of the component."""
+    graph = fixed(network)
+    plan, target = planned(name, network, board), find_board(board)
+    assert (plan.model, plan.board, plan.device) == (graph.name, board, target.device.name)
+    assert plan.interval > 0
+    assert plan.latency > 0
+    busy = plan.interval * plan.multipliers
+    assert plan.mac_utilization == (plan.macs / busy if busy else 0.0)
+    assert plan.mac_utilization <= 2
+    for kind in ("lut", "ff", "dsp", "bram", "spram"):
+        assert getattr(plan.link, kind) <= getattr(plan.resources, kind)
+        assert getattr(plan.resources, kind) <= getattr(target.device, kind, plan.resources.ff)
+    for names, ports, first in (
+        (graph.inputs, plan.inputs, "i"),
+        (graph.outputs, plan.outputs, "o"),
+    ):
+        assert len(names) == len(ports)
+        for tensor, port in zip(names, ports, strict=True):
+            assert port.name == (first if len(names) == 1 else f"{first}_{tensor}")
+            found = graph.tensor(tensor)
+            assert port.beats * port.lanes == found.volume
+            assert (port.bits, port.signed) == (found.qtype.bits, found.qtype.signed)
+    codes = codes_of(graph, np.random.default_rng(1), 2)
+    shaped = run_fixed(plan.graph_of(graph), codes)
+    assert all((shaped[key] == x).all() for key, x in run_fixed(graph, codes).items())
+
+
+@NETWORKS
+def test_stations(name, network):
+    """What runs the layers, and what it does in all of its time."""
+    architecture, graph = ARCHITECTURES[name], fixed(network)
+    plan = planned(name, network, BOARDS[0])
+    timeline = architecture.timeline(plan)
+    work = architecture.predict_work(plan, 1, 3, FRAMES)
+    assert len(plan.stations) == len(work) == len(timeline.blocks) > 0
+    assert len({station.name for station in plan.stations}) == len(plan.stations)
+    for station in plan.stations:
+        assert {"rows", "lanes", "taps", "lines"} <= station.shape.keys()
+        assert station.cycles > 0
+        assert station.describe(graph).strip()
+    assert {found.busy + found.waiting + found.starved for found in work} == {2 * plan.interval}
+    assert min(min(found.busy, found.waiting, found.starved) for found in work) >= 0
+    assert timeline.interval == plan.interval
+    steps = -(-timeline.interval // timeline.step)
+    for activity in (*timeline.inputs, *timeline.blocks):
+        assert len(activity.busy) == len(activity.waiting) == steps
+        for busy, waiting in zip(activity.busy, activity.waiting, strict=True):
+            assert 0 <= busy + waiting <= timeline.step
+    rows = architecture.program(plan)
+    assert rows
+    assert len({frozenset(row) for row in rows}) == 1
+
+
+LAYER_KEYS = {
+    "name", "op", "kind", "location", "sources", "tensor", "codes", "input_image", "output_image",
+    "kernel", "parameters", "macs", "multipliers", "rows", "lanes", "taps", "lines", "in_dsp",
+    "cycles", "busy_cycles", "waiting_cycles", "utilization", "line_buffer_bytes", "weight_bytes",
+    "dsp", "bram", "lut", "overlap",
+}  # fmt: skip
+SHARED_KEYS = {"memory_bytes", "stall_cycles"}
+
+
+@NETWORKS
+def test_report(name, network, monkeypatch):
+    """It has the keys of docs/command_line.md, as JSON; layers add up to the plan."""
+    for module in ("streaming", "engine"):
+        boards = tuple(map(find_board, BOARDS))
+        monkeypatch.setattr(f"nnef_hw.{module}.report.BOARDS", boards)
+    architecture, graph = ARCHITECTURES[name], fixed(network)
+    plan, target = planned(name, network, BOARDS[1]), find_board(BOARDS[1])
+    report = architecture.report(plan, graph, target, architecture.timeline(plan))
+    assert json.loads(json.dumps(report)).keys() == report.keys()
+    assert {"layers", "headroom", "roofs", "boards", "in_turn"} <= report.keys()
+    assert [row["name"] for row in report["layers"]] == [station.name for station in plan.stations]
+    for row in report["layers"]:
+        assert row.keys() >= LAYER_KEYS
+        assert row["busy_cycles"] + row["waiting_cycles"] <= max(plan.interval, row["cycles"])
+    assert sum(row["macs"] for row in report["layers"]) == plan.macs
+    assert ("shared" in report) == report["in_turn"]
+    luts = [row["lut"] for row in report["layers"]]
+    shared = report["shared"]["lut"] if report["in_turn"] else 0
+    assert max(*luts, shared) <= plan.resources.lut
+
+
+def kept_value(net):
+    old = net.state("old", np.zeros((1, 4, 4, 4)))
+    net.update("old", net.op("add", net.input("x", (1, 4, 4, 4)), old, name="total"))
+    return "total"
+
+
+def refused_by_streaming(rng):
+    """An input that nobody reads, and an output that depends on no input of its step."""
+    net = GraphBuilder("refused")
+    kept_value(net)
+    net.input("unused", (1, 4))
+    return net.build("total", net.op("tanh", "old", name="late"))
+
+
+def refused_by_engine(rng):
+    """A state, and a softmax in the middle."""
+    net = GraphBuilder("refused")
+    x = net.op("softmax", kept_value(net), name="soft", axes=[1])
+    return net.build(net.conv(x, rng.normal(size=(2, 4, 1, 1))))
+
+
+def refused_by_table(rng):
+    """A state, and several outputs."""
+    net = GraphBuilder("refused")
+    kept_value(net)
+    return net.build("total", net.op("tanh", "total", name="late"))
+
+
+REFUSED = {
+    "streaming": (refused_by_streaming, ("'unused'", "'late'")),
+    "engine": (refused_by_engine, ("'old'", "'soft'")),
+    "table": (refused_by_table, ("'old'", "2 outputs")),
+}
+
+
+@EACH
+def test_all_reasons_are_told(name, rng):
+    """Each with a remedy; before quantization as behind it, and by the plan as by the question."""
+    architecture = ARCHITECTURES[name]
+    network, told = REFUSED[name]
+    canonical = simplify(network(rng))
+    samples = {
+        tensor: rng.normal(size=(8, 2, *canonical.tensor(tensor).shape[1:]))
+        for tensor in canonical.inputs
+    }
+    graph = quantize(canonical, samples, Scheme())
+    for errors in (architecture.problems(canonical), architecture.problems(graph)):
+        assert all(error.remedy for error in errors)
+        assert len(errors) == len(told)
+        for error, what in zip(errors, told, strict=True):
+            assert what in str(error)
+    with pytest.raises(NnefHwError) as raised:
+        architecture.plan(graph, find_board(BOARDS[1]))
+    assert all(what in str(raised.value) for what in told)
+
+
+@NETWORKS
+def test_what_does_not_fit(name, network):
+    """It is refused with the numbers that decide; what fits is not."""
+    architecture, graph = ARCHITECTURES[name], fixed(network)
+    assert not architecture.problems(graph)
+    board = find_board(BOARDS[1])
+    architecture.check_weights(graph, board)
+    assert architecture.may_fit(graph, board)
+    device = replace(board.device, lut=board.link_lut + 20, dsp=0, bram=0, spram=0)
+    with pytest.raises(TargetError) as raised:
+        architecture.plan(graph, replace(board, device=device))
+    assert board.name in str(raised.value)
+    assert re.search(r"\d", str(raised.value))
+    with pytest.raises(TargetError):
+        architecture.plan(graph, board, target_fps=1e12)
+    slow = architecture.plan(graph, board, target_fps=1.0)
+    fast = planned(name, network, BOARDS[1])
+    assert slow.interval >= fast.interval
+    assert slow.resources.lut <= fast.resources.lut
+
+
+@NETWORKS
+def test_what_it_cannot_count_or_batch_is_a_mistake_of_the_user(name, network):
+    """Counters of layers are bits of the component; otherwise the option is refused."""
+    architecture, graph, board = ARCHITECTURES[name], fixed(network), find_board(BOARDS[1])
+    plan = None
+    with contextlib.suppress(UsageError):
+        plan = architecture.plan(graph, board, layer_counters=True)
+    if plan is not None:
+        assert plan.layer_counters
+        component = architecture.component(plan, graph, counted=True)
+        assert len(component.busy) == len(component.waiting) == len(plan.stations)
+        assert "busy" in to_verilog(component)
+    with pytest.raises(UsageError):
+        architecture.plan(graph, board, batch=0)
+
+
+@EACH
+def test_what_decides_over_plans(name):
+    """Boards of one device and link have one plan."""
+    architecture, board = ARCHITECTURES[name], find_board("ulx3s_85f")
+    same = replace(board, name="another")
+    found = [architecture.decisive(one, 25.0, None) for one in (board, same)]
+    assert found[0] == found[1]
+    assert isinstance(found[0], Hashable)
+    assert hash(found[0]) == hash(found[1])
+    assert found[0] != architecture.decisive(find_board("icebreaker"), 25.0, None)
+
+
+class Restarts:
+    """An accelerator, cycle by cycle, that is restarted while frames are inside."""
+
+    def __init__(self, component, plan):
+        self.component = component
+        self.sources, self.sinks = (
+            {port.name: getattr(component, port.name) for port in ports}
+            for ports in (plan.inputs, plan.outputs)
+        )
+        self.lanes = {port.name: port.lanes for port in plan.outputs}
+
+    def run(self, trials):
+        """Yield a list of codes by output for each trial: cycles before, beats before, beats."""
+        found = []
+
+        async def bench(ctx):
+            for cycles, before, beats, limit in trials:
+                await self.offer(ctx, before, cycles)
+                ctx.set(self.component.restart, 1)
+                await ctx.tick().until(self.component.restarted)
+                ctx.set(self.component.restart, 0)
+                await self.offer(ctx, {}, MOST_HOPS)
+                found.append(await self.offer(ctx, beats, limit))
+
+        m = Module()
+        m.submodules.dut = self.component
+        simulator = Simulator(m)
+        simulator.add_clock(1e-6)
+        simulator.add_testbench(bench)
+        simulator.run()
+        return found
+
+    async def offer(self, ctx, beats, cycles):
+        """Offer beats for some cycles, take what comes, and stop offering."""
+        left = {name: list(beats.get(name, ())) for name in self.sources}
+        given = {name: [] for name in self.sinks}
+        for sink in self.sinks.values():
+            ctx.set(sink.ready, 1)
+        ends = [source.ready for source in self.sources.values()]
+        for sink in self.sinks.values():
+            ends += [sink.valid, sink.payload]
+        for _ in range(cycles):
+            for name, source in self.sources.items():
+                ctx.set(source.valid, bool(left[name]))
+                if left[name]:
+                    ctx.set(source.payload, left[name][0])
+            _, _, *seen = await ctx.tick().sample(*ends)
+            taken, results = seen[: len(left)], seen[len(left) :]
+            for name, ready in zip(left, taken, strict=True):
+                del left[name][: bool(ready)]
+            for name, valid, payload in zip(given, results[::2], results[1::2], strict=True):
+                if valid:
+                    given[name] += [payload.data[n] for n in range(self.lanes[name])]
+        for source in self.sources.values():
+            ctx.set(source.valid, 0)
+        return given
+
+
+@NETWORKS
+def test_a_restart_in_the_middle(name, network, rng):
+    """Whatever was inside is lost, and the next frame is whole."""
+    architecture, graph = ARCHITECTURES[name], fixed(network)
+    plan = planned(name, network, BOARDS[0])
+    component = architecture.component(plan, graph, restartable=True)
+    fed, expected = beats_of(graph, plan, codes_of(graph, rng, 1))
+    limit = 2 * plan.latency + plan.interval + 20
+    begins = [1, 3, *rng.integers(1, plan.latency + plan.interval, 2).tolist()]
+    found = Restarts(component, plan).run([(cycles, fed, fed, limit) for cycles in begins])
+    assert found == [expected] * len(begins)
+
+
+@pytest.mark.verilator
+@pytest.mark.system
+@EACH
+def test_a_whole_build(name, tmp_path, rng, monkeypatch):
+    """All that asks an architecture: emission, simulation, report and its pages, the folder."""
+    every = tuple(ARCHITECTURES.values())
+    monkeypatch.setattr(architectures, "ARCHITECTURES", every)
+    monkeypatch.setattr(build_options, "ARCHITECTURES", every)
+    save(vector(rng), tmp_path / "vector.nnef.tgz")
+    np.savez(tmp_path / "samples.npz", x=rng.normal(size=(9, 4)))
+    options = BuildOptions(
+        model=tmp_path / "vector.nnef.tgz", board="ulx3s_85f", out=tmp_path / "out", arch=name,
+        calibrate=tmp_path / "samples.npz", bitstream=False, frames=5,
+        scheme=Scheme(activation_bits=3),
+    )  # fmt: skip
+    report = build(options)
+    simulated = report["simulation"]
+    assert report["arch"] == name
+    assert simulated["bit_exact"]
+    assert simulated["cycles_per_inference"] == report["cycles_per_inference"]
+    assert simulated["latency_cycles"] == report["latency_cycles"]
+    assert "table" in (options.out / "report.html").read_text() or name != "table"
+    folder = BuildFolder.open(options.out)
+    assert folder.plan.dumps() == (options.out / "plan.json").read_text()
+    stalled = simulate(folder, options.calibrate, limit=3, stall=0.3)
+    assert (stalled["bit_exact"], stalled["frames"]) == (True, 3)
+    assert "restarted" in (options.out / "board" / "board_top.v").read_text()
+    manifest = json.loads((options.out / "manifest.json").read_text())
+    assert (manifest["arch"], manifest["latency_cycles"]) == (name, folder.plan.latency)
