@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from nnef_hw.architecture.architecture import Kept, Port
 from nnef_hw.arithmetic.numerics import AddRequant, Requant, signed_bits
-from nnef_hw.engine.layers.layer import Layer
 from nnef_hw.engine.layers.network import lower
 from nnef_hw.engine.program.design import Design
 from nnef_hw.errors import NnefHwError, UsageError
@@ -115,8 +114,7 @@ def differences(own: Design, built: Design) -> Iterator[str]:
             if _codes(port) != _codes(was):
                 yield f"{what} {port.tensor!r} has {_codes(port)}, there it has {_codes(was)}"
                 return
-    shapes = [_shape(layer) for layer in own.layers]
-    built_shapes = [_shape(layer) for layer in built.layers]
+    shapes, built_shapes = ([x.outline(layer) for layer in x.layers] for x in (own, built))
     for n, (layer, one, other) in enumerate(zip(own.layers, shapes, built_shapes, strict=False), 1):
         if one != other:
             yield f"layer {n}, {layer.name!r}, is {one}; there it is {other}"
@@ -189,13 +187,3 @@ def _fits(fact: Fact, value: int, bits: int) -> bool:
 def _codes(port: Port) -> str:
     kind = "signed" if port.signed else "unsigned"
     return f"{' x '.join(map(str, port.image))} {kind} codes of {port.bits} bits"
-
-
-def _shape(layer: Layer) -> str:
-    """Say what of a layer is in the hardware, or decides about places and order."""
-    images = [f"{x.height} x {x.width} x {x.channels}" for x in (layer.source, layer.target)]
-    kernel = " x ".join(map(str, layer.kernel))
-    behind = ["a sum"] if layer.residual is not None else []
-    behind += ["a function by table"] if layer.table is not None else []
-    ends = f", with {' and '.join(behind)}" if behind else ""
-    return f"{layer.label} {kernel}, {' -> '.join(images)}{ends}"

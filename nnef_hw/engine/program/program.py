@@ -280,6 +280,15 @@ class Program(Placement):
             for words, part in zip(reads, parts, strict=True)
         ]
 
+    def outline(self, layer: Layer) -> str:
+        """Say what of a layer is in the hardware, or decides about places and order."""
+        images = [f"{x.height} x {x.width} x {x.channels}" for x in (layer.source, layer.target)]
+        kernel = " x ".join(map(str, layer.kernel))
+        behind = ["a sum"] if layer.residual is not None else []
+        behind += ["a function by table"] if layer.table is not None else []
+        ends = f", with {' and '.join(behind)}" if behind else ""
+        return f"{layer.label} {kernel}, {' -> '.join(images)}{ends}"
+
     @property
     def divides(self) -> bool:
         """Whether layers may be several instructions."""
