@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from nnef_hw.engine.layers.layer import Layer
 from nnef_hw.engine.layers.nest import Nest
-from nnef_hw.engine.program.program import Instruction, Program
+from nnef_hw.engine.program.instruction import Instruction
+from nnef_hw.engine.program.program import Program
 from nnef_hw.engine.program.sizing import size_engine
 from nnef_hw.parts.arrays.fast_array import fast_offsets
 from nnef_hw.parts.engine.codes import Residents

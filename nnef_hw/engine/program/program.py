@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,8 +15,9 @@ from nnef_hw.engine.layers.nest import LayerPart, Nest
 from nnef_hw.engine.memory.choices import MEMORY, chosen
 from nnef_hw.engine.memory.placement import Placement, Step
 from nnef_hw.engine.memory.store import Store
+from nnef_hw.engine.program.instruction import Instruction
 from nnef_hw.errors import TargetError
-from nnef_hw.parts.engine.array import ArrayUse, Padding, Results
+from nnef_hw.parts.engine.array import Padding, Results
 from nnef_hw.parts.engine.border import Batched, Loaded, PortNumber, Sent
 from nnef_hw.parts.engine.codes import Bank
 from nnef_hw.parts.engine.engine import Engine
@@ -41,58 +42,7 @@ from nnef_hw.parts.engine.sequencer import (
 from nnef_hw.parts.engine.supply import PacketSizes
 from nnef_hw.parts.engine.tables import LookUp
 
-__all__ = ["Instruction", "Program", "Run"]
-
-RecordT = TypeVar("RecordT", bound=Record)
-
-
-@dataclass(frozen=True)
-class Instruction:
-    """A step of the program.
-
-    Parameters
-    ----------
-    kind
-        What it does.
-    records
-        What it says; all other fields are 0.
-    nest
-        Loops of a layer.
-    weights, constants
-        Which words of all weights, and which of all constants, it needs.
-    weight_rows
-        Rows of the array that need weights.
-    """
-
-    kind: Kind
-    records: tuple[Record, ...]
-    nest: Nest | None = None
-    weights: range = range(0)
-    constants: range = range(0)
-    weight_rows: int = 0
-
-    def find(self, kind: type[RecordT]) -> RecordT | None:
-        """Return what it says of something, if anything."""
-        return next((x for x in self.records if isinstance(x, kind)), None)
-
-    @cached_property
-    def adds(self) -> bool:
-        """Whether another tensor is added to its results."""
-        work = self.find(ArrayUse)
-        return work is not None and bool(work.adds)
-
-    @cached_property
-    def bank(self) -> int:
-        """Bank in which it leaves no time to read packets, of a program that has any there."""
-        found = self.find(Bank)
-        assert found is not None, "no packet is in a bank"
-        return found.bank
-
-    @cached_property
-    def values(self) -> Mapping[str, int]:
-        """Its fields by name."""
-        own = {"kind": int(self.kind)}
-        return own | {name: x for record in self.records for name, x in record.values().items()}
+__all__ = ["Program", "Run"]
 
 
 class Run(NamedTuple):

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from nnef_hw.arithmetic.numerics import signed_bits
-from nnef_hw.engine.program.program import Instruction, Program
+from nnef_hw.engine.program.instruction import Instruction
+from nnef_hw.engine.program.program import Program
 from nnef_hw.hardware.devices import Device
 from nnef_hw.parts.engine.array import MultiplierArray
 from nnef_hw.parts.engine.border import Batch, Ports

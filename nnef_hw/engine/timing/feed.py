@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from nnef_hw.engine.program.design import FILL_HEADER_BEATS, HEADER_BEATS, Design
+from nnef_hw.engine.program.instruction import Instruction
 from nnef_hw.engine.program.issue import Retired
-from nnef_hw.engine.program.program import Instruction
 from nnef_hw.parts.engine.codes import Residents
 from nnef_hw.parts.engine.program import Kind
 from nnef_hw.parts.readers.reader import Reader
