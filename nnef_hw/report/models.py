@@ -18,7 +18,7 @@ from nnef_hw.frontend import detect_format, load
 from nnef_hw.frontend.formats import find_format
 from nnef_hw.frontend.named_states import NamedStates
 from nnef_hw.frontend.nnef.evaluation.operators import standard_operators
-from nnef_hw.ir import Graph, Node, Stage, Trait
+from nnef_hw.ir import Graph, Node, Stage, Tensor, Trait
 from nnef_hw.passes import rewrite, simplify
 from nnef_hw.passes.time.stream_time import StreamTime
 from nnef_hw.quantize import quantize
@@ -320,13 +320,13 @@ def _remarks(description: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _parameters(graph: Graph) -> int:
-    own = sum(tensor.volume for tensor in graph.tensors.values() if tensor.label is not None)
+    own = sum(tensor.volume for tensor in graph.tensors.values() if _is_parameter(tensor))
     return own + sum(_parameters(node.attrs["body"]) for node in graph.nodes if node.op == "scan")
 
 
 def _layer(graph: Graph, node: Node) -> dict[str, Any]:
     tensors = [graph.tensor(name) for name in node.inputs]
-    parameters = sum(tensor.volume for tensor in tensors if tensor.label is not None)
+    parameters = sum(tensor.volume for tensor in tensors if _is_parameter(tensor))
     if node.op == "scan":
         parameters += _parameters(node.attrs["body"])
     return {
@@ -339,14 +339,22 @@ def _layer(graph: Graph, node: Node) -> dict[str, Any]:
     }
 
 
+def _is_parameter(tensor: Tensor) -> bool:
+    """Whether a tensor is a variable, or what was computed of variables: several real constants."""
+    is_computed = tensor.data is not None and tensor.dtype == "scalar" and tensor.volume > 1
+    return tensor.label is not None or is_computed
+
+
 def _macs(graph: Graph, node: Node) -> int:
-    """Output elements x kernel volume, padding taps included; other operators count none.
+    """Output elements x elements of a filter, padding included; other operators count none.
 
     A loop counts its body once for each iteration.
     """
     output = graph.tensor(node.outputs[0]).volume
     if node.has(Trait.WEIGHTS):
-        return output * prod(graph.tensor(node.inputs[1]).shape[1:])
+        shape = graph.tensor(node.inputs[1]).shape
+        # a linear layer's filter may have axes of batches in front
+        return output * prod(shape[1:] if node.has(Trait.WINDOW) else shape[-1:])
     if node.op == "deconv":
         return graph.tensor(node.inputs[0]).volume * prod(graph.tensor(node.inputs[1]).shape[1:])
     if node.op == "matmul":

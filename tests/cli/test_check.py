@@ -6,6 +6,7 @@ from cli_cases import MODEL, UNSTREAMED_MODELS, WRONG_MODELS, Result, write_mode
 
 from nnef_hw.boards import BOARDS
 from nnef_hw.frontend import save
+from nnef_hw.frontend.nnef.archive.tensor_file import write_tensor
 from nnef_hw.testing import GraphBuilder
 
 pytestmark = pytest.mark.system
@@ -33,6 +34,25 @@ def test_inspect(cli, tiny):
     by_name = {layer["name"]: layer for layer in value["layers"]}
     assert by_name["conv1"]["macs"] == 16 * 3 * 9
     assert re.search(r"tiny\.nnef\.tgz/graph\.nnef:14:\d+$", by_name["scores"]["location"])
+
+
+def test_inspect_counts_filters_that_were_reshaped(cli, tmp_path):
+    """As torch_to_nnef writes linear layers of tokens: an axis of batches before the filter."""
+    text = """version 1.0;
+graph net(x) -> (y)
+{
+    x = external<scalar>(shape = [1, 5, 3]);
+    w = variable<scalar>(label = 'w', shape = [4, 3]);
+    b = variable<scalar>(label = 'b', shape = [4]);
+    y = linear(x, unsqueeze(w, axes = [0]), unsqueeze(b, axes = [0, 1]));
+}
+"""
+    (tmp_path / "net").mkdir()
+    (tmp_path / "net" / "graph.nnef").write_text(text)
+    (tmp_path / "net" / "w.dat").write_bytes(write_tensor(np.ones((4, 3), np.float32)))
+    (tmp_path / "net" / "b.dat").write_bytes(write_tensor(np.ones(4, np.float32)))
+    value = cli("inspect", tmp_path / "net", "--lenient", "--json").json
+    assert (value["macs"], value["parameters"]) == (5 * 4 * 3, 4 * 3 + 4)
 
 
 def test_inspect_keeps_the_order_of_inputs(cli, tmp_path):
