@@ -1,10 +1,11 @@
 // Runs the top of a board cycle by cycle; the other end of its link is a pipe.
 //
-// Ahead of this text stands what is beyond the board's pins: `Link`, the other end of its link. Arguments: numbers for
-// it. A command on stdin is two 64-bit words, COUNT and CYCLES, and COUNT bytes: these are sent, one behind the other;
+// Ahead of this text stands what is beyond the board's pins: `Link`, the other end of its link, and `make_others`, which
+// makes those of sources and sinks. Arguments: numbers for the link. A command on stdin is two 64-bit words, COUNT and CYCLES, and COUNT bytes: these are sent, one behind the other;
 // then the board runs until a byte has been received, but for no more than CYCLES. The answer on stdout is three words
 // (cycles since power-on, bytes received with a broken frame since then, bytes received that have not been reported)
-// and these bytes. The program ends with its input.
+// and these bytes, then for each of the others the number of bytes that it has received, and these. The program ends
+// with its input.
 
 #include <unistd.h>
 
@@ -24,14 +25,18 @@ int main(int argc, char** argv) {
     VerilatedContext context;
     Vtop top{&context, "TOP"};
     Link link{arguments};
+    const auto others = make_others();
     uint64_t cycle = 0;
     const auto step = [&] {
         top.clk = 0;
         link.drive(top, cycle);
+        for (const auto& other : others) other->drive(top, cycle);
         top.eval();
         top.clk = 1;
         top.eval();
-        link.sample(top, cycle++);
+        link.sample(top, cycle);
+        for (const auto& other : others) other->sample(top, cycle);
+        ++cycle;
     };
 
     uint64_t command[2];
@@ -45,6 +50,12 @@ int main(int argc, char** argv) {
         const uint64_t answer[3] = {cycle, link.broken, link.bytes.size()};
         std::fwrite(answer, sizeof answer, 1, answers);
         std::fwrite(link.bytes.data(), 1, link.bytes.size(), answers);
+        for (const auto& other : others) {
+            const uint64_t size = other->bytes.size();
+            std::fwrite(&size, sizeof size, 1, answers);
+            std::fwrite(other->bytes.data(), 1, size, answers);
+            other->bytes.clear();
+        }
         if (std::fflush(answers)) return 2;
         link.bytes.clear();
     }

@@ -86,15 +86,24 @@ _ONCE = {"#pragma once", '#include "far_end.h"'}
 _DIRECTIONS = {Direction.INPUT: "in", Direction.OUTPUT: "out"}
 _COMMAND = struct.Struct("<2Q")
 _ANSWER = struct.Struct("<3Q")
+_SIZE = struct.Struct("<Q")
 # Seconds for a simulation to end by itself, which it does unless it was interrupted.
 _PATIENCE = 0.5
 
 
-def _prelude(link):
+def _prelude(link, others):
     """Return C++ of the far ends: all in one text, since it is compiled elsewhere."""
-    texts = [_FAR_END.read_text(), link.path.read_text()]
+    paths = dict.fromkeys([_FAR_END, link.path, *(other.path for other in others)])
+    texts = [path.read_text() for path in paths]
     lines = [line for text in texts for line in text.splitlines() if line not in _ONCE]
-    return "\n".join([*lines, f"using Link = nnef_hw::{link.name};", ""])
+    lines.append(f"using Link = nnef_hw::{link.name};")
+    lines.append("static std::vector<std::unique_ptr<nnef_hw::FarEnd>> make_others() {")
+    lines.append("    std::vector<std::unique_ptr<nnef_hw::FarEnd>> others;")
+    for other in others:
+        arguments = ", ".join(repr(float(x)) for x in other.arguments)
+        made = f"std::make_unique<nnef_hw::{other.name}>(std::vector<double>{{{arguments}}})"
+        lines.append(f"    others.push_back({made});")
+    return "\n".join([*lines, "    return others;", "}", ""])
 
 
 class BoardTransport:
@@ -113,8 +122,10 @@ class BoardTransport:
     link : HostLink
         The host's end of the link. The rate of a UART need not divide the clock, and may be a
         little off the board's as it is in reality.
+    others : Sequence[Interface]
+        Sources and sinks whose other ends take part.
     top : str
-        Name of the module; has at least the ports ``clk`` and the link's pins.
+        Name of the module; has at least the ports ``clk``, and the pins of link and others.
     cache_dir : Path, optional
         Where compiled models are kept; the user's cache by default.
 
@@ -126,16 +137,22 @@ class BoardTransport:
         Real time that these cycles took.
     """
 
-    def __init__(self, verilog, *, clk_hz, link=DEFAULT_LINK, top="board_top", cache_dir=None):
+    def __init__(
+        self, verilog, *, clk_hz, link=DEFAULT_LINK, others=(), top="board_top", cache_dir=None
+    ):
+        self.others = tuple(others)
+        self._others_received = [b"" for _ in self.others]
         far_end = link.far_end(clk_hz)
         self._clk_hz = clk_hz
         self._received = b""
         self.cycles = 0
         self.seconds = 0.0
         ports = {CLOCK: "in"}
-        ports |= {name: _DIRECTIONS[use.direction] for name, use in link.pins.items()}
+        for interface in (link, *self.others):
+            ports |= {name: _DIRECTIONS[use.direction] for name, use in interface.pins.items()}
+        prelude = _prelude(far_end, [interface.far_end(clk_hz) for interface in self.others])
         model = build_model(
-            verilog + PLL_MODELS, top=top, harness=_HARNESS, prelude=_prelude(far_end),
+            verilog + PLL_MODELS, top=top, harness=_HARNESS, prelude=prelude,
             ports=ports, cache_dir=cache_dir,
         )  # fmt: skip
         self._process = start_process(
@@ -171,6 +188,11 @@ class BoardTransport:
         """
         received, self._received = self._received, b""
         return received or self._exchange(b"", round(timeout * self._clk_hz))
+
+    def received(self, number=0):
+        """Bytes that the far end of one of the others has received since this was asked."""
+        data, self._others_received[number] = self._others_received[number], b""
+        return data
 
     def advance(self, cycles):
         """Let the board run; what it sends meanwhile is read later.
@@ -210,6 +232,9 @@ class BoardTransport:
             raise ToolError(f"simulation of the board ended with status {self._process.wait()}")
         self.cycles, broken, count = _ANSWER.unpack(answer)
         received = self._process.stdout.read(count)
+        for n in range(len(self.others)):
+            [size] = _SIZE.unpack(self._process.stdout.read(_SIZE.size))
+            self._others_received[n] += self._process.stdout.read(size)
         self.seconds += time.perf_counter() - begin
         if broken:
             raise CheckError(

@@ -18,6 +18,7 @@ from nnef_hw.boards.interfaces import DEFAULT_LINK
 from nnef_hw.host.protocol import identity_payload
 from nnef_hw.rtl.base.reset import WithReset
 from nnef_hw.rtl.readers.pads import connect_pads, pad_ports
+from nnef_hw.rtl.streams.fork import Fork
 from nnef_hw.rtl.streams.stream import Fifo
 
 __all__ = ["LinkedCore"]
@@ -42,6 +43,10 @@ class LinkedCore(wiring.Component):
         Clock of everything.
     link : HostLink
         What leads to the host; by default a UART.
+    sources : Mapping[str, Source]
+        By stream of the accelerator, where inputs come from that are not the host's.
+    sinks : Mapping[str, Sequence[Sink]]
+        By stream of the accelerator, where outputs go besides the host.
     manifest_hash : bytes
         The 32 bytes by which a host recognises the build.
     frames : Mapping[str, int] or None
@@ -49,7 +54,7 @@ class LinkedCore(wiring.Component):
         streams are ``i`` and ``o``, and the link refuses ``REPLAY``.
     queues : Mapping[str, wiring.Component]
         Holds, per stream, the beats of a frame that wait for those of other streams: at all inputs
-        but the last and at all outputs but the first. Each has streams ``i`` and ``o``.
+        of the host but the last and at all outputs but the first. Each has streams ``i`` and ``o``.
     layers : int
         Layers whose work is counted: the width of the accelerator's members ``busy`` and
         ``waiting``, of which there are none by default.
@@ -65,8 +70,8 @@ class LinkedCore(wiring.Component):
 
     Members
     -------
-    rx, tx, or the pins of another link
-        Wires from and to the host.
+    rx, tx, or the pins of another link; pins of sources and sinks
+        Wires from and to the host, and others.
     reset : In(1)
         Start over; the link then restarts the accelerator too.
     led : Out(1)
@@ -81,7 +86,7 @@ class LinkedCore(wiring.Component):
     """
 
     def __init__(
-        self, accelerator, *, clk_hz, link=DEFAULT_LINK, manifest_hash,
+        self, accelerator, *, clk_hz, link=DEFAULT_LINK, sources=None, sinks=None, manifest_hash,
         frames=None, queues=None, layers=0, batch=1, long_wires=False, idle_cycles=None,
     ):
         self.accelerator = accelerator
@@ -92,7 +97,12 @@ class LinkedCore(wiring.Component):
         self.outputs = [name for name in frames if name[0] == "o"]
         self.layers, self.batch = layers, batch
         self.queues = queues or {}
-        if set(self.queues) != {*list(self.inputs)[:-1], *self.outputs[1:]}:
+        sources, sinks = sources or {}, sinks or {}
+        if not (sources.keys() <= self.inputs.keys() and sinks.keys() <= set(self.outputs)):
+            raise ValueError(f"streams {list(frames)} are not those of sources {list(sources)} and "
+                             f"sinks {list(sinks)}")
+        self.host_inputs = [name for name in self.inputs if name not in sources]
+        if set(self.queues) != {*self.host_inputs[:-1], *self.outputs[1:]}:
             raise ValueError(f"streams {list(frames)} cannot have queues {list(self.queues)}")
         self.phy = link.hardware_class()(**link.parameters(clk_hz))
         if self.phy.byte_cycles < MIN_BYTE_CYCLES:
@@ -101,7 +111,7 @@ class LinkedCore(wiring.Component):
         self.layouts = {name: getattr(accelerator, name).payload.shape() for name in frames}
         self.identity = identity_payload(
             clk_hz=clk_hz, manifest_hash=manifest_hash,
-            in_bytes=beat_bytes(self.layouts[next(iter(self.inputs))]),
+            in_bytes=beat_bytes(self.layouts[self.host_inputs[0]]) if self.host_inputs else 0,
             out_bytes=beat_bytes(self.layouts[self.outputs[0]]))
         if idle_cycles is None:
             idle_cycles = 1 << (int(clk_hz * IDLE_SECONDS) - 1).bit_length()
@@ -111,23 +121,38 @@ class LinkedCore(wiring.Component):
         self.latency = self.phy.latency + PacketLink.latency + 1
         self.pads = getattr(accelerator, "pads", ())
         self.with_image = "image" in accelerator.signature.members
+        self.sources = {name: _made(source, clk_hz, self.layouts[name])
+                        for name, source in sources.items()}
+        self.sinks = {name: [_made(sink, clk_hz, self.layouts[name]) for sink in found]
+                      for name, found in sinks.items()}
         self.pins = pin_members(link, self.phy)
+        self.wired = dict.fromkeys(self.pins, self.phy)
+        made = [*zip(sources.values(), self.sources.values(), strict=True)]
+        for name, found in sinks.items():
+            made += zip(found, self.sinks[name], strict=True)
+        for interface, component in made:
+            members = pin_members(interface, component)
+            if taken := members.keys() & self.pins.keys():
+                raise ValueError(f"several interfaces have pins {sorted(taken)}")
+            self.pins |= members
+            self.wired |= dict.fromkeys(members, component)
         super().__init__({"reset": In(1), **self.pins, "led": Out(1),
                           **pad_ports(self.pads)})
 
     def elaborate(self, platform):
         m = Module()
         phy = self.phy
-        self.as_bytes = len(self.inputs) > 1 or self.with_image
+        self.as_bytes = len(self.host_inputs) != 1 or self.with_image
         link = PacketLink(
-            BYTE_LAYOUT if self.as_bytes else self.layouts["i"], identity=self.identity,
-            idle_cycles=self.idle_cycles, with_replay=self.with_replay, layers=self.layers,
+            BYTE_LAYOUT if self.as_bytes else self.layouts[self.host_inputs[0]],
+            identity=self.identity, idle_cycles=self.idle_cycles, with_data=bool(self.host_inputs),
+            with_replay=self.with_replay, layers=self.layers,
             with_memory=bool(self.pads), with_image=self.with_image, long_wires=self.long_wires)
         start = partial(WithReset, reset=self.reset)
         m.submodules.phy = start(phy)
         m.submodules.link = start(link)
         for name, member in self.pins.items():
-            inner, outer = getattr(phy, name), getattr(self, name)
+            inner, outer = getattr(self.wired[name], name), getattr(self, name)
             m.d.comb += inner.eq(outer) if member.flow == In else outer.eq(inner)
         wiring.connect(m, phy.o, link.i_rx)
         wiring.connect(m, link.o_tx, phy.i)
@@ -168,6 +193,7 @@ class LinkedCore(wiring.Component):
         replaying = self._feed(m, ahead, link, inside, sources)
         sinks = self._sinks(m, behind, link)
         for name, sink in zip(self.outputs, sinks, strict=True):
+            sink = self._shared(m, behind, name, sink)
             result = self._hop(m, behind, name, getattr(accelerator, name))
             m.d.comb += [
                 sink.payload.eq(result.payload),
@@ -198,7 +224,19 @@ class LinkedCore(wiring.Component):
         return hop.o
 
     def _sources(self, m, restart, link):
-        """Return the host's beats as a stream per input."""
+        """Return the beats of all inputs, as a stream for each."""
+        found = {}
+        for name, source in self.sources.items():
+            m.submodules[f"{name}_source"] = restart(source)
+            found[name] = source.o
+        if self.host_inputs:
+            found |= dict(zip(self.host_inputs, self._from_host(m, restart, link), strict=True))
+        elif self.with_image:
+            self._load(m, restart, link, link.o)
+        return [found[name] for name in self.inputs]
+
+    def _from_host(self, m, restart, link):
+        """Return the host's beats as a stream for each of its inputs."""
         if not self.as_bytes:
             return [link.o]
         origin = self._hop(m, restart, "link", link.o)
@@ -206,11 +244,12 @@ class LinkedCore(wiring.Component):
             # The memory is as far from the link as the accelerator is.
             origin = self._load(m, restart, link, self._hop(m, restart, "image", origin))
         splitter = FrameSplitter(
-            [self.layouts[name] for name in self.inputs], list(self.inputs.values()))
+            [self.layouts[name] for name in self.host_inputs],
+            [self.inputs[name] for name in self.host_inputs])
         m.submodules.splitter = restart(splitter)
         wiring.connect(m, origin, splitter.i)
         return [self._queued(m, name, getattr(splitter, f"o{n}"))
-                for n, name in enumerate(self.inputs)]
+                for n, name in enumerate(self.host_inputs)]
 
     def _load(self, m, restart, link, origin):
         """Let the memory be filled first; return the bytes of frames."""
@@ -254,7 +293,15 @@ class LinkedCore(wiring.Component):
         ):
             replayer = Replayer(self.layouts[name], frame_beats=beats)
             m.submodules[f"replayer{name[1:]}"] = restart(replayer)
-            wiring.connect(m, source, replayer.i)
+            if name in self.sources:
+                # It goes on during a replay, which takes the place of what it says.
+                m.d.comb += [
+                    replayer.i.payload.eq(source.payload),
+                    replayer.i.valid.eq(source.valid & ~replaying),
+                    source.ready.eq(replayer.i.ready & ~replaying),
+                ]
+            else:
+                wiring.connect(m, source, replayer.i)
             wiring.connect(m, self._hop(m, restart, name, replayer.o), target)
             m.d.comb += [
                 replayer.start.eq(link.replay),
@@ -269,8 +316,20 @@ class LinkedCore(wiring.Component):
         ]
         return replaying
 
+    def _shared(self, m, restart, name, host):
+        """Return a stream to the host and to all other sinks of an output."""
+        if not self.sinks.get(name):
+            return host
+        fork = Fork(self.layouts[name], branches=1 + len(self.sinks[name]))
+        m.submodules[f"{name}_fork"] = restart(fork)
+        wiring.connect(m, fork.o0, host)
+        for n, sink in enumerate(self.sinks[name]):
+            m.submodules[f"{name}_sink{n}"] = restart(sink)
+            wiring.connect(m, getattr(fork, f"o{n + 1}"), sink.i)
+        return fork.i
+
     def _sinks(self, m, restart, link):
-        """Return where the beats of every output go."""
+        """Return where the beats of every output go on the way to the host."""
         layouts = [self.layouts[name] for name in self.outputs]
         if len(layouts) == 1:
             serializer = BeatSerializer(layouts[0])
@@ -285,3 +344,8 @@ class LinkedCore(wiring.Component):
             wiring.connect(m, self.queues[name].o, getattr(merger, f"i{n}"))
             sinks.append(self.queues[name].i)
         return sinks
+
+
+def _made(interface, clk_hz, layout):
+    """Return the component of a source or a sink."""
+    return interface.hardware_class()(layout, **interface.parameters(clk_hz))

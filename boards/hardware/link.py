@@ -37,6 +37,8 @@ class PacketLink(wiring.Component):
         Payload of the reply to ``IDENTIFY``.
     idle_cycles : int
         Silence after which an unfinished packet is forgotten; a power of two.
+    with_data : bool
+        Serve ``DATA`` and ``DATA_END``: an input comes from the host. Otherwise they are unknown.
     with_replay : bool
         Serve ``REPLAY``; otherwise it is an unknown type.
     layers : int
@@ -88,14 +90,15 @@ class PacketLink(wiring.Component):
     latency = 13
 
     def __init__(
-        self, layout, *, identity, idle_cycles, with_replay=False, layers=0, with_memory=False,
-        with_image=False, long_wires=False,
+        self, layout, *, identity, idle_cycles, with_data=True, with_replay=False, layers=0,
+        with_memory=False, with_image=False, long_wires=False,
     ):
         if idle_cycles < 2 or idle_cycles & (idle_cycles - 1):
             raise ValueError(f"idle_cycles must be a power of two, not {idle_cycles!r}")
         self.layout = layout
         self.identity = bytes(identity)
         self.idle_cycles = idle_cycles
+        self.with_data = with_data
         self.with_replay = with_replay
         self.layers = layers
         self.with_memory = with_memory
@@ -302,14 +305,15 @@ class PacketLink(wiring.Component):
                             m.d.sync += reply.eq(_short(Reply.ACK))
                         with m.Case(Request.COUNTERS):
                             m.d.sync += reply.eq(_short(Reply.COUNTS))
-                        with m.Case(Request.DATA, Request.DATA_END):
-                            with m.If(length == 0):
-                                refuse(Reason.LENGTH)
-                            with m.Elif(buffer.busy | self.replaying):
-                                m.d.sync += reply.eq(_short(Reply.BUSY))
-                            with m.Else():
-                                m.d.comb += buffer.accept.eq(1)
-                                m.d.sync += reply.eq(_short(Reply.ACK))
+                        if self.with_data:
+                            with m.Case(Request.DATA, Request.DATA_END):
+                                with m.If(length == 0):
+                                    refuse(Reason.LENGTH)
+                                with m.Elif(buffer.busy | self.replaying):
+                                    m.d.sync += reply.eq(_short(Reply.BUSY))
+                                with m.Else():
+                                    m.d.comb += buffer.accept.eq(1)
+                                    m.d.sync += reply.eq(_short(Reply.ACK))
                         with m.Case(Request.READ):
                             m.d.comb += buffer.take.eq(1)
                             m.d.sync += reply.eq(_short(Reply.RESULT))

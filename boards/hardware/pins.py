@@ -16,7 +16,7 @@ from nnef_hw.boards.interfaces import (
 from nnef_hw.errors import TargetError
 from nnef_hw.hardware.families import Pin
 
-__all__ = ["PinPlan", "board_pins", "plan_pins", "platform_resources"]
+__all__ = ["PinPlan", "board_pins", "count_pins", "plan_pins", "platform_resources"]
 
 MOST_FREE = 12
 """Free pins that a message lists."""
@@ -87,18 +87,18 @@ def plan_pins(board, users=(DEFAULT_LINK,)):
         exist or lacks a resource that the board's file names; or when two ports have one pin.
     """
     uses = {CLOCK: PinUse(Direction.INPUT)}
-    owners = {CLOCK: "the clock"}
+    owners = {CLOCK: "the clock", STATUS: "the status LED"}
     for user in users:
         missing = [name for name in user.pins if name not in board.pins]
         if missing:
             raise _lacking(board, user, missing)
         for name, use in user.pins.items():
-            if name in uses:
+            if name in owners:
                 raise TargetError(f"{owners[name]} and {user.title} both need the pin {name!r}",
                                   remedy="omit one of them")
             uses[name], owners[name] = use, user.title
-    if STATUS in board.pins and STATUS not in uses:
-        uses[STATUS], owners[STATUS] = PinUse(Direction.OUTPUT), "the status LED"
+    if STATUS in board.pins:
+        uses[STATUS] = PinUse(Direction.OUTPUT)
     pins = {}
     for name in board.pins:
         if name in uses:
@@ -108,7 +108,7 @@ def plan_pins(board, users=(DEFAULT_LINK,)):
                 raise TargetError(f"board {board.name!r} has {len(found)} pins {name!r}, and "
                                   f"{owners[name]} needs {width}")
             pins[name] = found if width == ANY_NUMBER else found[:width]
-    if owners.get(STATUS) == "the status LED":
+    if STATUS in pins:
         sites = {pin.site for port in pins if port != STATUS for pin in pins[port]}
         if any(pin.site in sites for pin in pins[STATUS]):
             del pins[STATUS], uses[STATUS]
@@ -119,6 +119,12 @@ def plan_pins(board, users=(DEFAULT_LINK,)):
         if other != name:
             raise TargetError(f"board {board.name!r}: {other} and {name} are both pin {pin.site}")
     return plan
+
+
+def count_pins(board, names):
+    """Return how many pins a board has under each name; 0 where it has none."""
+    return {name: len(Pins.of(board.pins[name]).places) if name in board.pins else 0
+            for name in names}
 
 
 def _bits(port, width):

@@ -27,7 +27,7 @@ def board_constraints(board, users=(DEFAULT_LINK,), memories=None):
 
 def board_top(
     board, accelerator, freq_mhz=None, manifest_hash=bytes(32), *, link=DEFAULT_LINK,
-    frames=None, queues=None, layers=0, batch=1,
+    sources=None, sinks=None, frames=None, queues=None, layers=0, batch=1,
 ):
     """Top of a board: accelerator, host link, clock and reset.
 
@@ -41,7 +41,7 @@ def board_top(
     manifest_hash : bytes
         The 32 bytes by which a host recognises the build.
     link : HostLink
-    frames, queues, layers, batch
+    sources, sinks, frames, queues, layers, batch
         The same as in :class:`.LinkedCore`.
 
     Returns
@@ -49,19 +49,23 @@ def board_top(
     top : BoardTop
         For ``verilog.convert(top, name="board_top", ports=ports, platform=...)``.
     ports : list of Signal
-        ``clk``, the link's pins, if the board has one ``led``, and what goes to memories' pads.
+        ``clk``, the pins of link, sources and sinks, if there is one ``led``, and what goes to
+        memories' pads.
 
     Raises
     ------
     TargetError
         When the board lacks pins, cannot make the clock, or the link cannot work with it.
     """
-    pins = plan_pins(board, (link,))
+    others = [*(sources or {}).values(), *(x for found in (sinks or {}).values() for x in found)]
+    pins = plan_pins(board, (link, *others))
     pll = board.clock(freq_mhz or board.clock_mhz)
     clk_hz = round((pll.output_mhz if pll else board.input_mhz) * 1e6)
-    link.check_clock(clk_hz)
+    for interface in (link, *others):
+        interface.check_clock(clk_hz)
     core = LinkedCore(
-        accelerator, clk_hz=clk_hz, link=link, manifest_hash=manifest_hash, frames=frames,
+        accelerator, clk_hz=clk_hz, link=link, sources=sources, sinks=sinks,
+        manifest_hash=manifest_hash, frames=frames,
         queues=queues, layers=layers, batch=batch, long_wires=board.device.long_wires)
     inverted = {port: pins.inverted(port) for port in pins.pins if port != CLOCK}
     top = BoardTop(core, pll=pll, clk_hz=clk_hz, inverted=inverted)
@@ -92,8 +96,8 @@ class BoardTop(wiring.Component):
     -------
     clk : In(1)
         Oscillator.
-    rx, tx, or the pins of another link
-        Wires from and to the host.
+    rx, tx, or the pins of another link; pins of sources and sinks
+        Wires from and to the host, and others.
     led : Out(1)
         Status, see :class:`.LinkedCore`.
     core_clk : Out(1)

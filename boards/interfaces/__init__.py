@@ -5,9 +5,19 @@ hardware is in :mod:`nnef_hw.boards.hardware`. A further one is a file here and 
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from nnef_hw.boards.interfaces.interface import FarEnd, Interface, Option, Sink, Source
+from nnef_hw.boards.interfaces.interface import (
+    ChosenSink,
+    FarEnd,
+    Interface,
+    Option,
+    Result,
+    Sink,
+    Source,
+)
+from nnef_hw.boards.interfaces.leds import ClassOnLeds
 from nnef_hw.boards.interfaces.link import HostLink, Link, PlainStreams
 from nnef_hw.boards.interfaces.pins import (
     ANY_NUMBER,
@@ -23,16 +33,51 @@ from nnef_hw.boards.interfaces.uart import Uart
 from nnef_hw.errors import UsageError
 
 __all__ = [
-    "ANY_NUMBER", "CLOCK", "DEFAULT_LINK", "LINKS", "PLAIN_STREAMS", "STATUS", "Direction",
-    "FarEnd", "HostLink", "Interface", "Link", "Option", "PinUse", "PinUser", "Pins",
-    "PlainStreams", "Sink", "Source", "Spi", "Uart", "find_link", "link_names", "link_of",
-    "link_options",
+    "ANY_NUMBER", "CLOCK", "DEFAULT_LINK", "LINKS", "PLAIN_STREAMS", "SINKS", "STATUS",
+    "ChosenSink", "ClassOnLeds", "Direction", "FarEnd", "HostLink", "Interface", "Link", "Option",
+    "PinUse", "PinUser", "Pins", "PlainStreams", "Result", "Sink", "SinkWish", "Source", "Spi",
+    "Uart", "find_link", "find_sink", "link_names", "link_of", "link_options", "sink_names",
+    "sink_of",
 ]
 
 LINKS: tuple[HostLink, ...] = (Uart(), Spi())
 """Every link to a host, with its options as they are by default."""
 DEFAULT_LINK = LINKS[0]
+SINKS: tuple[type[ChosenSink], ...] = (ClassOnLeds,)
+"""Every sink that a user may choose for an output."""
 PLAIN_STREAMS = PlainStreams()
+
+
+for _sink in SINKS:
+    if _sink.__abstractmethods__:
+        raise TypeError(f"{_sink.__name__} does not say its {', '.join(_sink.__abstractmethods__)}")
+
+
+@dataclass(frozen=True)
+class SinkWish:
+    """A sink that a user asks for.
+
+    Parameters
+    ----------
+    kind
+        Its class.
+    output
+        Output of the network; None is the only one.
+    """
+
+    kind: type[ChosenSink]
+    output: str | None = None
+
+    @property
+    def title(self) -> str:
+        """What a message calls it."""
+        return f"{self.kind.sort} {self.kind.name}"
+
+    @property
+    def pins(self) -> Mapping[str, PinUse]:
+        """What any such sink needs."""
+        return {name: PinUse(direction, ANY_NUMBER)
+                for name, direction in self.kind.board_pins.items()}
 
 
 def link_names() -> list[str]:
@@ -86,3 +131,39 @@ def link_of(entry: Mapping[str, Any]) -> Link:
             return type(link).from_json(entry)
     raise UsageError(f"the build has a link {entry['kind']!r}, which is not known",
                      remedy=f"build it with --link {' or '.join(link_names())}")
+
+
+def sink_names() -> list[str]:
+    """Return the names of all sinks that a user may choose."""
+    return [sink.name for sink in SINKS]
+
+
+def find_sink(text: str) -> SinkWish:
+    """Return the sink of a text, ``NAME`` or ``OUTPUT=NAME``.
+
+    Raises
+    ------
+    UsageError
+        If there is no such sink.
+    """
+    output, _, name = text.rpartition("=")
+    for sink in SINKS:
+        if sink.name == name:
+            return SinkWish(sink, output or None)
+    raise UsageError(f"there is no sink {name!r}",
+                     remedy=f"use --sink {' or '.join(sink_names())}, or OUTPUT=NAME")
+
+
+def sink_of(entry: Mapping[str, Any]) -> ChosenSink:
+    """Return the sink that an entry of a manifest's ``sinks`` describes.
+
+    Raises
+    ------
+    UsageError
+        If it is none that is known.
+    """
+    for sink in SINKS:
+        if sink.name == entry["kind"]:
+            return sink.from_json(entry)
+    raise UsageError(f"the build has a sink {entry['kind']!r}, which is not known",
+                     remedy=f"build it with --sink {' or '.join(sink_names())}")

@@ -7,6 +7,7 @@
 #include "Vtop.h"
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace nnef_hw {

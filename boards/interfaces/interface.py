@@ -7,9 +7,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
-from nnef_hw.boards.interfaces.pins import PinUse
+from nnef_hw.boards.interfaces.pins import Direction, PinUse
 
-__all__ = ["FarEnd", "Interface", "Option", "Sink", "Source"]
+__all__ = ["ChosenSink", "FarEnd", "Interface", "Option", "Result", "Sink", "Source"]
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,28 @@ class Option:
     name: str
     type: Any
     help: str
+
+
+@dataclass(frozen=True)
+class Result:
+    """An output of a network, as a sink is told of it.
+
+    Parameters
+    ----------
+    name
+        Its name.
+    shape
+        Extents of one sample.
+    classes
+        Where it is the number of a class, how many there are; None otherwise.
+    image
+        (height, width, channels) of its stream; None as long as there is no plan.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    classes: int | None = None
+    image: tuple[int, int, int] | None = None
 
 
 class Interface(ABC):
@@ -132,3 +154,32 @@ class Sink(Interface):
     """
 
     sort = "sink"
+
+
+class ChosenSink(Sink):
+    """A sink that a user chooses for an output, beside the host."""
+
+    board_pins: ClassVar[Mapping[str, Direction]]
+    """Names of the pins that any such sink needs of a board, however many of each."""
+    lut: ClassVar[int]
+    """LUTs that are set aside for its hardware."""
+    output: str
+    """Name of the output that goes there."""
+
+    @classmethod
+    @abstractmethod
+    def of(cls, result: Result, available: Mapping[str, int]) -> "ChosenSink":
+        """Return the sink of an output.
+
+        Parameters
+        ----------
+        result
+            The output.
+        available
+            How many pins the board has under each name of :attr:`board_pins`.
+
+        Raises
+        ------
+        TargetError
+            If the sink can do nothing with such an output, or the pins are too few.
+        """

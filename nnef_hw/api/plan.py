@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypedDict
@@ -14,7 +14,7 @@ from nnef_hw.api.build import Build
 from nnef_hw.api.show import Shown, framed, printed
 from nnef_hw.architecture.architecture import Timeline
 from nnef_hw.architectures import find_architecture
-from nnef_hw.boards.interfaces import DEFAULT_LINK, find_link
+from nnef_hw.boards.interfaces import DEFAULT_LINK, find_link, find_sink
 from nnef_hw.flow.options import BuildOptions, PlannedModel
 from nnef_hw.flow.pipeline import build
 from nnef_hw.flow.summary import make_report
@@ -128,6 +128,7 @@ class Plan(Shown):
         seeds: int = 1,
         link: str = DEFAULT_LINK.name,
         baud: int | None = None,
+        sinks: Sequence[str] = (),
         ip_name: str | None = None,
     ) -> Build:
         """Emit the Verilog, simulate it against the fixed model, place and route it, and report.
@@ -147,6 +148,8 @@ class Plan(Shown):
             Placements to try until one meets the clock; else the fastest is taken.
         link, baud
             ``uart`` or ``spi``, and the rate of the UART (1,000,000 by default).
+        sinks
+            Where outputs go besides the host, as ``--sink`` has it: ``"led"``, ``"scores=led"``.
         ip_name
             What the names of plain IP's modules begin with.
 
@@ -164,7 +167,8 @@ class Plan(Shown):
             report = build(
                 BuildOptions(
                     model=self._model, out=folder, bitstream=bitstream, frames=frames,
-                    seeds=seeds, link=find_link(link, baud=baud), ip_name=ip_name, **self._wishes,
+                    seeds=seeds, link=find_link(link, baud=baud),
+                    sinks=tuple(map(find_sink, sinks)), ip_name=ip_name, **self._wishes,
                 ),
                 say,
             )  # fmt: skip

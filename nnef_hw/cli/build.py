@@ -83,6 +83,15 @@ def add_commands(commands: common.Commands) -> None:
     for option in link_options():
         sub.add_argument(f"--{option.name}", type=option.type, metavar="N", help=option.help)
     sub.add_argument(
+        "--sink",
+        action="append",
+        default=[],
+        dest="sinks",
+        metavar="[OUTPUT=]NAME",
+        help="where an output goes besides the host: led shows the class that the network finds "
+        "on the board's LEDs; name the output if there are several",
+    )
+    sub.add_argument(
         "--layer-counters",
         action="store_true",
         help="let the board count the busy cycles of every layer, for bench-device",
@@ -114,7 +123,7 @@ def _frames(text: str) -> int | Literal["all"]:
 
 
 def _build(options: argparse.Namespace) -> int:
-    from nnef_hw.boards.interfaces import find_link, link_options
+    from nnef_hw.boards.interfaces import find_link, find_sink, link_options
     from nnef_hw.flow.options import BuildOptions
     from nnef_hw.flow.pipeline import UP_TO_DATE, build
     from nnef_hw.report import print_report
@@ -139,6 +148,7 @@ def _build(options: argparse.Namespace) -> int:
         arch=options.arch,
         bitstream=not options.no_bitstream,
         link=find_link(options.link, **{x.name: getattr(options, x.name) for x in link_options()}),
+        sinks=tuple(map(find_sink, options.sinks)),
         layer_counters=options.layer_counters,
         batch=options.batch,
         frames=options.frames,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from typing import Any
 
 from nnef_hw.architecture.architecture import Plan, Port
-from nnef_hw.boards.interfaces import Link
+from nnef_hw.boards.interfaces import ChosenSink, Link
 from nnef_hw.frontend import graph_hash
 from nnef_hw.host.manifest import FORMAT_VERSION, IMAGE, MODULE, answer_hash, probe_codes
 from nnef_hw.ir import Graph
@@ -22,6 +23,7 @@ def make_manifest(
     *,
     generator: str,
     link: Link,
+    sinks: Sequence[ChosenSink] = (),
     module: str = MODULE,
     bitstream: bytes | None = None,
 ) -> dict[str, Any]:
@@ -32,9 +34,9 @@ def make_manifest(
 
     ``port`` is the prefix of the accelerator's ports for a tensor.
     ``image`` is (height, width, channels) in stream order; a tensor of another shape is reshaped by
-    the host in NCHW order. ``link`` is the way to the host; ``module`` the accelerator's
-    name in the Verilog; ``bitstream`` the hash of the manifest that a bitstream was made with, if
-    that is another one.
+    the host in NCHW order. ``link`` is the way to the host, and ``sinks`` are where outputs go
+    besides; ``module`` is the accelerator's name in the Verilog; ``bitstream`` the hash of the
+    manifest that a bitstream was made with, if that is another one.
     """
     return {
         "format": FORMAT_VERSION,
@@ -71,6 +73,7 @@ def make_manifest(
             **link.to_json(),
             **({"counted_layers": len(plan.stations)} if plan.layer_counters else {}),
         },
+        **({"sinks": [sink.to_json() for sink in sinks]} if sinks else {}),
         **_memories(graph, plan),
         **({} if bitstream is None else {"bitstream": {"manifest": bitstream.hex()}}),
         "files": {

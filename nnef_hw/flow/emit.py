@@ -23,6 +23,7 @@ from nnef_hw.codegen.lint import lint_waivers
 from nnef_hw.codegen.manifest import make_manifest
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.flow.options import BuildOptions
+from nnef_hw.flow.sinks import bind_sinks
 from nnef_hw.flow.weights import copy_board
 from nnef_hw.frontend import save
 from nnef_hw.hardware.devices import Target
@@ -68,6 +69,7 @@ def emit(
         plan,
         generator=GENERATOR,
         link=PLAIN_STREAMS if is_ip else options.link,
+        sinks=() if is_ip else bind_sinks(options.sinks, fixed, target, plan.outputs),
         module=module,
         bitstream=None if base is None else read_manifest(base.path).hash,
     )

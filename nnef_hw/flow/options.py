@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,7 +13,7 @@ from nnef_hw.architecture.architecture import Plan
 from nnef_hw.architectures import ARCHITECTURES, AUTO
 from nnef_hw.boards import Board, find_board
 from nnef_hw.boards.hardware.pins import plan_pins
-from nnef_hw.boards.interfaces import DEFAULT_LINK, HostLink
+from nnef_hw.boards.interfaces import DEFAULT_LINK, HostLink, SinkWish
 from nnef_hw.codegen.board import check_clock
 from nnef_hw.codegen.ip import is_ip_name
 from nnef_hw.errors import UsageError
@@ -94,6 +94,8 @@ class BuildOptions:
         Synthesize, place and route.
     link
         Link to the host, with its options.
+    sinks
+        Where outputs go besides the host.
     layer_counters
         Let the board count what every layer does.
     batch
@@ -127,6 +129,7 @@ class BuildOptions:
     arch: str = AUTO
     bitstream: bool = True
     link: HostLink = DEFAULT_LINK
+    sinks: tuple[SinkWish, ...] = ()
     layer_counters: bool = False
     batch: int = 1
     frames: int | Literal["all"] | None = None
@@ -169,7 +172,13 @@ def check_options(options: BuildOptions) -> Target:
     _check_ip_name(options)
     if isinstance(target, Board):
         check_clock(target, options.clock_mhz or target.clock_mhz, (options.link,))
-        plan_pins(target, (options.link,))
+        plan_pins(target, (options.link, *options.sinks))
+        if options.sinks:
+            more = sum(wish.kind.lut for wish in options.sinks)
+            target = replace(target, link_lut=target.link_lut + more)
+    elif options.sinks:
+        titles = " and ".join(wish.title for wish in options.sinks)
+        raise UsageError(f"the {titles} needs a board", remedy="omit it, or choose a --board")
     elif options.layer_counters:
         raise UsageError("--layer-counters needs a board", remedy="omit them, or choose a --board")
     elif options.fastest:

@@ -26,6 +26,7 @@ from nnef_hw.flow.fixed import check_weights, device_budget, quantize_model
 from nnef_hw.flow.options import BuildOptions, PlannedModel, check_options
 from nnef_hw.flow.remedy import Asked, Ways, remedied
 from nnef_hw.flow.reporting import library_versions, write_report
+from nnef_hw.flow.sinks import bind_sinks
 from nnef_hw.flow.steps import Steps
 from nnef_hw.flow.summary import describe_steps
 from nnef_hw.flow.survey import narrowed
@@ -211,7 +212,7 @@ def _inputs_digest(
         package_digest(), graph_hash(graph), given, samples_digest(samples), repr(target),
         repr((options.arch, options.clock_mhz, options.target_fps, options.batch)),
         repr((options.scheme, options.accuracy_drop, options.stream)),
-        repr((options.link, options.layer_counters, options.ip_name)),
+        repr((options.link, options.sinks, options.layer_counters, options.ip_name)),
         *library_versions(),
     )  # fmt: skip
 
@@ -235,6 +236,8 @@ def _compile(
 
     def produce(folder: Path) -> dict[str, Any]:
         nonlocal made
+        if options.sinks:
+            bind_sinks(options.sinks, graph, target)  # better now than after quantizing
         if isinstance(options.model, PlannedModel):
             made = options.model
         elif base is not None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from nnef_hw.architecture.architecture import Plan
-from nnef_hw.boards.interfaces import DEFAULT_LINK, HostLink, link_of
+from nnef_hw.boards.interfaces import DEFAULT_LINK, HostLink, SinkWish, link_of, sink_of
 from nnef_hw.errors import UsageError, raise_all
 from nnef_hw.flow.cache import cached_step, finished_step
 from nnef_hw.flow.fixed import Judged, judge_model
@@ -23,7 +23,7 @@ __all__ = ["base_digest", "base_options", "compile_weights", "copy_board", "inhe
 
 _DECIDED = {
     "device": "--device", "ip_name": "--ip-name", "clock_mhz": "--freq", "fastest": "--freq",
-    "seeds": "--seeds", "target_fps": "--target-fps", "arch": "--arch",
+    "seeds": "--seeds", "target_fps": "--target-fps", "arch": "--arch", "sinks": "--sink",
     "layer_counters": "--layer-counters", "batch": "--batch",
 }  # fmt: skip
 """Options that a bitstream has decided."""
@@ -61,6 +61,7 @@ def base_options(options: BuildOptions) -> BuildOptions:
     return replace(
         options, board=options.board or manifest["board"], arch=manifest["arch"],
         clock_mhz=manifest["clock_mhz"], link=link_of(manifest["link"]),
+        sinks=tuple(SinkWish(type(x), x.output) for x in map(sink_of, manifest.get("sinks", ()))),
         bitstream=False,
     )  # fmt: skip
 

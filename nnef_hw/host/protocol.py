@@ -99,11 +99,12 @@ def identity_payload(
     manifest_hash
         SHA-256 of the manifest.
     in_bytes, out_bytes
-        Bytes of one beat of the accelerator's input and output.
+        Bytes of one beat of the first input that comes from the host, 0 if none does; and of the
+        accelerator's first output.
     """
     if len(manifest_hash) != HASH_BYTES:
         raise ValueError(f"manifest hash must have {HASH_BYTES} bytes, not {len(manifest_hash)}")
-    for name, count in (("input", in_bytes), ("output", out_bytes)):
-        if not 1 <= count <= MAX_BEAT:
+    for name, count, least in (("input", in_bytes, 0), ("output", out_bytes, 1)):
+        if not least <= count <= MAX_BEAT:
             raise ValueError(f"{name} beat of {count} bytes is over {MAX_BEAT}")
     return IDENTITY.pack(VERSION, MAX_PAYLOAD, in_bytes, out_bytes, round(clk_hz), manifest_hash)

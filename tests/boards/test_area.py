@@ -1,15 +1,17 @@
-"""Size of the link without an accelerator: the compiler's budget for it."""
+"""Size of the link without an accelerator, and of sinks: the compiler's budgets for them."""
 
 import json
 
 import pytest
 from amaranth.back import verilog
-from amaranth.hdl import Module
+from amaranth.hdl import Module, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from nnef_hw.boards import find_board
 from nnef_hw.boards.hardware.core import LinkedCore
+from nnef_hw.boards.hardware.leds import ClassLeds
+from nnef_hw.boards.interfaces import ClassOnLeds
 
 pytestmark = pytest.mark.system
 
@@ -35,8 +37,28 @@ def test_link_fits_its_budget_on_up5k(tmp_path):
     core = LinkedCore(
         Wire(), clk_hz=24_000_000, manifest_hash=bytes(range(32)), frames={"i": 784, "o": 784}
     )
-    source, netlist = tmp_path / "core.v", tmp_path / "core.json"
-    source.write_text(verilog.convert(core, name="core", emit_src=False))
+    logic_cells, memories = synthesized(core, tmp_path)
+    assert memories == UP5K_BOARD.link_bram
+    assert logic_cells <= UP5K_BOARD.link_lut
+    assert logic_cells > 500
+
+
+@pytest.mark.synth
+@pytest.mark.parametrize(
+    ("classes", "leds", "lanes", "bits"), [(10, 4, 1, 8), (4, 4, 2, 8), (10, 10, 5, 8)]
+)
+def test_class_on_leds_fits_its_budget_on_up5k(classes, leds, lanes, bits, tmp_path):
+    layout = data.StructLayout({"data": data.ArrayLayout(signed(bits), lanes), "last": 1})
+    leds = ClassLeds(layout, classes=classes, leds=leds, is_index=False, channels=classes)
+    logic_cells, memories = synthesized(leds, tmp_path)
+    assert memories == 0
+    assert 20 < logic_cells <= ClassOnLeds.lut
+
+
+def synthesized(component, folder):
+    """Return the logic cells and the block RAMs of a component on an UP5K."""
+    source, netlist = folder / "core.v", folder / "core.json"
+    source.write_text(verilog.convert(component, name="core", emit_src=False))
     design = ys.Design()
     ys.run_pass(f"read_verilog {source}", design)
     ys.run_pass(f"synth_ice40 -device u -abc9 -top core -json {netlist}", design)
@@ -55,6 +77,4 @@ def test_link_fits_its_budget_on_up5k(tmp_path):
     ]
     logic_cells = len(luts) + sum(bit not in packed for bit in flip_flops)
     memories = sum(cell["type"] == "SB_RAM40_4K" for cell in cells)
-    assert memories == UP5K_BOARD.link_bram
-    assert logic_cells <= UP5K_BOARD.link_lut
-    assert logic_cells > 500
+    return logic_cells, memories

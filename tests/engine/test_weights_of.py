@@ -8,6 +8,7 @@ import pytest
 
 from nnef_hw.architectures import find_architecture
 from nnef_hw.boards import find_board
+from nnef_hw.boards.interfaces import ClassOnLeds, SinkWish, Spi, Uart
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.engine.hardware.accelerator import EngineAccelerator
 from nnef_hw.engine.layers.layer import Shape
@@ -132,6 +133,9 @@ def test_another_network_is_refused(base, tmp_path, changes, message):
     ("changes", "message"),
     [
         ({"clock_mhz": 12.0}, "--freq would change the bitstream"),
+        ({"link": Spi()}, "--link would change the bitstream"),
+        ({"link": Uart(9600)}, "--baud would change the bitstream"),
+        ({"sinks": (SinkWish(ClassOnLeds),)}, "--sink would change the bitstream"),
         ({"board": "icesugar"}, "is a build for board 'icebreaker', not 'icesugar'"),
         ({"weights_of": "nowhere"}, "does not exist"),
     ],
@@ -143,8 +147,9 @@ def test_options_that_make_no_sense(base, tmp_path, changes, message):
     options = options_of(tmp_path, "new", network(rng), rng, **{"weights_of": base, **changes})
     with pytest.raises(UsageError, match=message):
         build(options)
+    plain = {"board": None, "clock_mhz": None, "link": Uart(), "sinks": ()}
     with pytest.raises(UsageError, match="is the build whose bitstream is kept"):
-        build(replace(options, weights_of=base, board=None, clock_mhz=None, out=base))
+        build(replace(options, weights_of=base, out=base, **plain))
 
 
 @pytest.mark.usefixtures("few_boards")
