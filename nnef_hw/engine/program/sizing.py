@@ -198,7 +198,7 @@ def _sequencer(program: Program, array: MultiplierArray, features: Sequence[Feat
     }  # fmt: skip
     places = {name: max(1, (depth - 1).bit_length()) for name, depth in depths.items()}
     for feature in features:
-        for name, (_, bits) in feature.fine(array).items():
+        for name, (_, bits) in feature.fine(array.lanes).items():
             places[name] += bits
     for name, extent in (("y", "height"), ("x", "width")):
         extremes = [x.nest.extremes(name) for x in run if x.nest is not None]

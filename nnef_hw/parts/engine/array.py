@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from nnef_hw.hardware.devices import Device
-from nnef_hw.parts.engine.feature import Feature, trained
+from nnef_hw.parts.engine.feature import EngineSizes, Feature, trained
 from nnef_hw.parts.engine.fields import Record, fact
 from nnef_hw.parts.engine.sizes import CODE_BITS
-
-if TYPE_CHECKING:
-    from nnef_hw.parts.engine.engine import Engine
 
 __all__ = ["MultiplierArray", "Padding", "Results", "ArrayUse"]
 
@@ -94,7 +90,7 @@ class MultiplierArray(Feature):
         if not 1 <= self.slide_rows <= self.rows:
             raise ValueError(f"Engine slide_rows must be in 1..{self.rows}, not {self.slide_rows}")
 
-    def widths(self, engine: Engine) -> Mapping[str, int]:
+    def widths(self, engine: EngineSizes) -> Mapping[str, int]:
         groups = self.rows // self.results
         return dict.fromkeys(Results.facts(), groups.bit_length())
 
@@ -162,7 +158,7 @@ class MultiplierArray(Feature):
         blocks = -(-(plain + common) // device.products_per_dsp)
         return blocks + (-(-double // device.sums_per_dsp) if double else 0)
 
-    def luts(self, engine: Engine, device: Device) -> float:
+    def luts(self, engine: EngineSizes, device: Device) -> float:
         luts = float(self.plain_rows * sum(_tree_levels(self.lanes)))
         if self.fast:
             luts += sum(self._fast_adders)
@@ -184,7 +180,7 @@ class MultiplierArray(Feature):
         tree = sum(_tree_levels(half, 2 * factor)) + 2 * factor + self.tree_levels
         return rows * self.lanes * factor, rows * tree, sum(_tree_levels(half))
 
-    def flip_flops(self, engine: Engine) -> float:
+    def flip_flops(self, engine: EngineSizes) -> float:
         sums = (self.slide_rows * self.lanes + 2 * self.rows) * self.acc_bits
         # A register behind two adders in a row, and behind the last one.
         levels = _tree_levels(self.lanes)
@@ -196,7 +192,7 @@ class MultiplierArray(Feature):
         products = self.in_logic * _PRODUCT_FLIP_FLOPS
         plain, double, common = self.runs
         registers = 2 * (CODE_BITS * (plain + common + double) + double)
-        products += engine.pipeline.product_cycles * registers
+        products += engine.product_cycles * registers
         operands = 0 if engine.is_direct else self.products * CODE_BITS + self.word_bits
         return sums + trees + products + operands
 

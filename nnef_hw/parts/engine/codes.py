@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.blockram import SinglePortRam, Tiling, tile_memory
-from nnef_hw.parts.engine.feature import Feature
+from nnef_hw.parts.engine.feature import EngineSizes, Feature
 from nnef_hw.parts.engine.fields import Record, fact
-
-if TYPE_CHECKING:
-    from nnef_hw.parts.engine.engine import Engine
 
 __all__ = ["Bank", "Codes", "Residents"]
 
@@ -44,16 +40,16 @@ class Codes(Feature):
     words: int
     single_port: SinglePortRam | None = None
 
-    def memory(self, engine: Engine) -> Tiling:
+    def memory(self, engine: EngineSizes) -> Tiling:
         """Return the memory, in block RAM."""
-        return tile_memory(engine.ram, self.words, engine.array.word_bits)
+        return tile_memory(engine.ram, self.words, engine.word_bits)
 
-    def memories(self, engine: Engine) -> Sequence[Tiling]:
+    def memories(self, engine: EngineSizes) -> Sequence[Tiling]:
         return () if self.single_port else (self.memory(engine),)
 
-    def spram(self, engine: Engine) -> int:
+    def spram(self, engine: EngineSizes) -> int:
         """Return its single-port RAMs."""
-        return 2 * engine.array.word_bits // self.single_port.width if self.single_port else 0
+        return 2 * engine.word_bits // self.single_port.width if self.single_port else 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,5 +59,5 @@ class Residents(Feature):
     label = "packets that stay on the chip"
     says = (Bank,)
 
-    def luts(self, engine: Engine, device: Device) -> float:
+    def luts(self, engine: EngineSizes, device: Device) -> float:
         return _RESIDENT_LUTS

@@ -103,7 +103,62 @@ class Engine:
     @cached_property
     def pipeline(self) -> EnginePipeline:
         """Its cycles."""
-        return EnginePipeline(self)
+        return EnginePipeline(
+            engine=self, array=self.array, requantizer=self.requantizer, codes=self.codes,
+            features=self.everything, is_spread=self.is_spread,
+        )  # fmt: skip
+
+    @cached_property
+    def is_spread(self) -> bool:
+        """Whether codes and weights are in many block RAMs, which are far apart.
+
+        These have registers of their own, as those of constants and of the program. There is one
+        in front of them, too, for addresses and for what is written, one behind the choice between
+        those of codes, and one behind DSP blocks, which are as far from the adders; registers tell
+        that loops are at their ends, from which addresses follow, and the borders that an
+        instruction begins.
+        """
+        return self.ram.has_register and self.codes.single_port is None
+
+    @property
+    def word_bits(self) -> int:
+        """Bits of a word of codes."""
+        return self.array.word_bits
+
+    @property
+    def results(self) -> int:
+        """Results that leave per cycle."""
+        return self.array.results
+
+    @property
+    def acc_bits(self) -> int:
+        """Width of sums."""
+        return self.array.acc_bits
+
+    @property
+    def write_bits(self) -> int:
+        """Width of the address of a word that is written."""
+        return self.sequencer.places["write"]
+
+    @property
+    def is_streamed(self) -> bool:
+        """Whether its program comes as a stream."""
+        return self.ring is not None
+
+    @property
+    def requantizer_delay(self) -> int:
+        """Cycles from a sum to its code."""
+        return self.pipeline.requantizer_delay
+
+    @property
+    def code_cycles(self) -> int:
+        """Cycles from the address of a word of codes to the word."""
+        return self.pipeline.code_cycles
+
+    @property
+    def product_cycles(self) -> int:
+        """Registers behind the multipliers besides their own."""
+        return self.pipeline.product_cycles
 
     @cached_property
     def facts(self) -> Mapping[str, Fact]:
@@ -146,7 +201,7 @@ class Engine:
     @cached_property
     def fine(self) -> Mapping[str, tuple[str, int]]:
         """Quantities that some instructions count in parts of a word (:meth:`.Feature.fine`)."""
-        found = (feature.fine(self.array) for feature in self.everything)
+        found = (feature.fine(self.array.lanes) for feature in self.everything)
         return {name: low for own in found for name, low in own.items()}
 
     def fine_bits(self, quantity: str) -> int:
@@ -156,7 +211,7 @@ class Engine:
     def coarse(self, values: Mapping[str, int]) -> Mapping[str, int]:
         """Return the bits by which quantities are less fine in an instruction with some values."""
         whole = (x for x in self.everything if not x.counts_finely(values))
-        return {name: bits for x in whole for name, (_, bits) in x.fine(self.array).items()}
+        return {name: bits for x in whole for name, (_, bits) in x.fine(self.array.lanes).items()}
 
     def retired(
         self, values: Mapping[str, int], retired: Sequence[tuple[int, int]]
@@ -216,7 +271,7 @@ class Engine:
 
     def delay_memory(self, cycles: int) -> Tiling:
         """Return a memory in which addresses to write wait for so many cycles."""
-        return tile_memory(self.ram, 1 << cycles.bit_length(), self.layout.bits("write"))
+        return tile_memory(self.ram, 1 << cycles.bit_length(), self.write_bits)
 
     @cached_property
     def memories(self) -> tuple[Tiling, ...]:
@@ -230,7 +285,7 @@ class Engine:
         flip_flops = sum(feature.flip_flops(self) for feature in self.everything)
         return Resources(
             lut=round(_FIXED_LUTS + luts + fields + 3.0 * self.array.word_bits),
-            ff=round(flip_flops + 2 * self.layout.bits("write") + 3 + fields),
+            ff=round(flip_flops + 2 * self.write_bits + 3 + fields),
             dsp=self.array.dsp(device),
             bram=sum(memory.count for memory in self.memories),
             spram=self.codes.spram(self),

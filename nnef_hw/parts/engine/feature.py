@@ -4,17 +4,73 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from nnef_hw.hardware.devices import Device
-from nnef_hw.hardware.geometry.blockram import Tiling
+from nnef_hw.hardware.geometry.blockram import BlockRam, Tiling
 from nnef_hw.parts.engine.fields import Record
+from nnef_hw.parts.engine.program import Layout
 
-if TYPE_CHECKING:
-    from nnef_hw.parts.engine.array import MultiplierArray
-    from nnef_hw.parts.engine.engine import Engine
+__all__ = ["EngineSizes", "Feature", "in_fields", "trained"]
 
-__all__ = ["Feature", "in_fields", "trained"]
+
+class EngineSizes(Protocol):
+    """Numbers of an engine that its features ask for."""
+
+    @property
+    def ram(self) -> BlockRam:
+        """The device's block RAM."""
+
+    @property
+    def layout(self) -> Layout:
+        """Where the fields of instructions are."""
+
+    @property
+    def word_bits(self) -> int:
+        """Bits of a word of codes."""
+
+    @property
+    def results(self) -> int:
+        """Results that leave per cycle."""
+
+    @property
+    def acc_bits(self) -> int:
+        """Width of sums."""
+
+    @property
+    def weight_bits(self) -> int:
+        """Bits of a word of weights."""
+
+    @property
+    def constant_bits(self) -> int:
+        """Bits of a bias, its factor and its shift."""
+
+    @property
+    def write_bits(self) -> int:
+        """Width of the address of a word that is written."""
+
+    @property
+    def is_streamed(self) -> bool:
+        """Whether the program comes as a stream."""
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether no register stands between memories and multipliers."""
+
+    @property
+    def requantizer_delay(self) -> int:
+        """Cycles from a sum to its code."""
+
+    @property
+    def code_cycles(self) -> int:
+        """Cycles from the address of a word of codes to the word."""
+
+    @property
+    def product_cycles(self) -> int:
+        """Registers behind the multipliers besides their own."""
+
+    def delay_memory(self, cycles: int) -> Tiling:
+        """Return a memory in which addresses to write wait for so many cycles."""
 
 
 def trained(name: str, *, most: str = "") -> Any:
@@ -61,17 +117,17 @@ class Feature:
         """What its instructions say."""
         return self.says
 
-    def widths(self, engine: Engine) -> Mapping[str, int]:
+    def widths(self, engine: EngineSizes) -> Mapping[str, int]:
         """Return the widths of fields that only it knows."""
         del engine
         return {}
 
-    def fine(self, array: MultiplierArray) -> Mapping[str, tuple[str, int]]:
+    def fine(self, lanes: int) -> Mapping[str, tuple[str, int]]:
         """Return the quantities that some instructions count in parts of a word.
 
         Of each the name of its lowest bits, and how many these are.
         """
-        del array
+        del lanes
         return {}
 
     def counts_finely(self, values: Mapping[str, int]) -> bool:
@@ -94,7 +150,7 @@ class Feature:
         del values
         return retired
 
-    def delay(self, engine: Engine, *, adds: bool) -> int:
+    def delay(self, engine: EngineSizes, *, adds: bool) -> int:
         """Return the cycles for which a code stays in it, behind the requantizer.
 
         Parameters
@@ -105,22 +161,22 @@ class Feature:
         del engine, adds
         return 0
 
-    def is_behind(self, engine: Engine) -> bool:
+    def is_behind(self, engine: EngineSizes) -> bool:
         """Whether its late fields are still needed behind the requantizer."""
         del engine
         return False
 
-    def memories(self, engine: Engine) -> Sequence[Tiling]:
+    def memories(self, engine: EngineSizes) -> Sequence[Tiling]:
         """Return its memories in block RAM."""
         del engine
         return ()
 
-    def luts(self, engine: Engine, device: Device) -> float:
+    def luts(self, engine: EngineSizes, device: Device) -> float:
         """Return the LUT4s that it takes."""
         del engine, device
         return 0.0
 
-    def flip_flops(self, engine: Engine) -> float:
+    def flip_flops(self, engine: EngineSizes) -> float:
         """Return the flip-flops that it takes."""
         del engine
         return 0.0

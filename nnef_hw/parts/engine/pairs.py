@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from nnef_hw.hardware.devices import Device
-from nnef_hw.parts.engine.feature import Feature
+from nnef_hw.parts.engine.feature import EngineSizes, Feature
 from nnef_hw.parts.engine.fields import Record, fact
-
-if TYPE_CHECKING:
-    from nnef_hw.parts.engine.array import MultiplierArray
-    from nnef_hw.parts.engine.engine import Engine
 
 __all__ = [
     "Gather", "Gathering", "Inverting", "Maxima", "Minima", "Multiplying", "Packing", "Products",
@@ -53,8 +48,8 @@ class Maxima(Feature):
 
     label = "maxima"
 
-    def luts(self, engine: Engine, device: Device) -> float:
-        return 5.0 * engine.array.word_bits
+    def luts(self, engine: EngineSizes, device: Device) -> float:
+        return 5.0 * engine.word_bits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,8 +59,8 @@ class Minima(Feature):
     label = "minima"
     says = (Inverting,)
 
-    def luts(self, engine: Engine, device: Device) -> float:
-        return 2.0 * engine.array.word_bits
+    def luts(self, engine: EngineSizes, device: Device) -> float:
+        return 2.0 * engine.word_bits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,8 +70,8 @@ class Products(Feature):
     label = "products of tensors"
     says = (Multiplying,)
 
-    def luts(self, engine: Engine, device: Device) -> float:
-        return 2.0 * engine.array.word_bits
+    def luts(self, engine: EngineSizes, device: Device) -> float:
+        return 2.0 * engine.word_bits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,13 +93,13 @@ class Gather(Feature):
     def records(self) -> Sequence[type[Record]]:
         return self.says if self.packs else (Gathering,)
 
-    def fine(self, array: MultiplierArray) -> Mapping[str, tuple[str, int]]:
+    def fine(self, lanes: int) -> Mapping[str, tuple[str, int]]:
         """Return the codes of a word that is read: lanes."""
-        return {"read": ("lane", (array.lanes - 1).bit_length())}
+        return {"read": ("lane", (lanes - 1).bit_length())}
 
     def counts_finely(self, values: Mapping[str, int]) -> bool:
         return bool(values.get("gathers"))
 
-    def is_behind(self, engine: Engine) -> bool:
+    def is_behind(self, engine: EngineSizes) -> bool:
         """Whether codes are collected to words in two ways."""
-        return engine.array.results > 1
+        return engine.results > 1

@@ -2,39 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TypeVar
 
+from nnef_hw.parts.engine.array import MultiplierArray
+from nnef_hw.parts.engine.codes import Codes
+from nnef_hw.parts.engine.feature import EngineSizes, Feature
 from nnef_hw.parts.engine.program import MOST_CONSTANTS
-from nnef_hw.parts.engine.requantizer import SecondRounding
+from nnef_hw.parts.engine.requantizer import SecondRounding, SharedRequantizer
 from nnef_hw.parts.engine.residual import TensorSums
-
-if TYPE_CHECKING:
-    from nnef_hw.parts.engine.engine import Engine
+from nnef_hw.parts.engine.supply import Supply
 
 __all__ = ["EnginePipeline"]
+
+FeatureT = TypeVar("FeatureT", bound=Feature)
 
 
 @dataclass(frozen=True, eq=False)
 class EnginePipeline:
     """How many cycles what an engine does takes; none of it ever waits inside."""
 
-    engine: Engine
+    engine: EngineSizes
+    array: MultiplierArray
+    requantizer: SharedRequantizer
+    codes: Codes
+    features: Sequence[Feature]
+    is_spread: bool
 
-    @cached_property
-    def is_spread(self) -> bool:
-        """Whether codes and weights are in many block RAMs, which are far apart.
+    def _find(self, kind: type[FeatureT]) -> FeatureT | None:
+        return next((x for x in self.features if isinstance(x, kind)), None)
 
-        These have registers of their own, as those of constants and of the program. There is one
-        in front of them, too, for addresses and for what is written, one behind the choice between
-        those of codes, and one behind DSP blocks, which are as far from the adders; registers tell
-        that loops are at their ends, from which addresses follow, and the borders that an
-        instruction begins.
-        """
-        return self.engine.ram.has_register and self.engine.codes.single_port is None
-
-    @cached_property
+    @property
     def read_stage(self) -> int:
         """Cycles from the issue of a word until it is read; and from a row's address to the row."""
         return 1 + self.is_spread
@@ -42,8 +42,8 @@ class EnginePipeline:
     @cached_property
     def requantizer_delay(self) -> int:
         """Cycles from a sum to its code: constant, bias, multipliers, (first) rounding, limits."""
-        again = SecondRounding.cycles if self.engine.has(SecondRounding) else 0
-        return self.constant_cycles + self.engine.requantizer.stages + 2 + again
+        again = SecondRounding.cycles if self._find(SecondRounding) else 0
+        return self.constant_cycles + self.requantizer.stages + 2 + again
 
     @property
     def constant_cycles(self) -> int:
@@ -99,7 +99,7 @@ class EnginePipeline:
 
     def keep_stage(self, *, by_lane: bool) -> int:
         """Return the cycles from the issue of the last word of a pass until its sums are kept."""
-        return self.sum_stage + 1 + (0 if by_lane else self.engine.array.tree_cycles)
+        return self.sum_stage + 1 + (0 if by_lane else self.array.tree_cycles)
 
     def drain(self, *, adds: bool) -> int:
         """Return the cycles after a layer's last word was issued in which nothing else begins.
@@ -111,13 +111,13 @@ class EnginePipeline:
         adds
             Whether the layer's codes are added to others.
         """
-        engine, array = self.engine, self.engine.array
+        array = self.array
         results = (array.rows // array.results - 1) * self.pace(adds=adds) + 1
         behind = self.requantizer_delay
-        behind += sum(feature.delay(engine, adds=adds) for feature in engine.everything)
-        residual = engine.find(TensorSums)
+        behind += sum(feature.delay(self.engine, adds=adds) for feature in self.features)
+        residual = self._find(TensorSums)
         # a write to single-port RAM may wait for a cycle
-        waits = int(engine.codes.single_port is not None and residual is not None
+        waits = int(self.codes.single_port is not None and residual is not None
                     and not residual.is_serial)  # fmt: skip
         waits += self.write_cycles - 1
         return self.keep_stage(by_lane=False) - 1 + results + behind + waits
@@ -125,7 +125,7 @@ class EnginePipeline:
     @cached_property
     def slow_pace(self) -> int:
         """Cycles per result of a layer to which another tensor is added."""
-        residual = self.engine.find(TensorSums)
+        residual = self._find(TensorSums)
         return 1 if residual is None else residual.cycles
 
     def pace(self, *, adds: bool) -> int:
@@ -151,8 +151,8 @@ class EnginePipeline:
         and all before it need is in a single row; it comes when they are through. Codes that are
         collected to words in two ways are behind it.
         """
-        engine, layout = self.engine, self.engine.layout
-        behind = any(feature.is_behind(engine) for feature in engine.everything)
+        layout = self.engine.layout
+        behind = any(feature.is_behind(self.engine) for feature in self.features)
         return self.read_stage - 1 + int(not behind and layout.rows - layout.late_row == 1)
 
     @property
@@ -187,7 +187,8 @@ class EnginePipeline:
         Results on their way still need those of the instruction that has ended last, and, if the
         next one ends before they have left, of the one before.
         """
-        array = self.engine.array
+        array = self.array
+        [supply] = [x for x in self.features if isinstance(x, Supply)]
         groups = array.rows // array.results
         ended = 1
         for pace in {1, self.slow_pace}:
@@ -196,4 +197,4 @@ class EnginePipeline:
             words = array.lanes * pace if pace > 1 else 2
             if self.setup + 1 + words < needed:
                 ended = 2
-        return self.engine.supply.constants - ended * max(MOST_CONSTANTS, groups)
+        return supply.constants - ended * max(MOST_CONSTANTS, groups)

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.blockram import Tiling
-from nnef_hw.parts.engine.feature import Feature, trained
+from nnef_hw.parts.engine.feature import EngineSizes, Feature, trained
 from nnef_hw.parts.engine.fields import Record, fact
 from nnef_hw.parts.engine.sizes import CODE_BITS
-
-if TYPE_CHECKING:
-    from nnef_hw.parts.engine.engine import Engine
 
 __all__ = ["Requantized", "SharedRequantizer", "Rounding", "SecondRounding"]
 
@@ -65,19 +61,18 @@ class SharedRequantizer(Feature):
         """Bits by which sums are scaled up, so that there is one to round at."""
         return max(0, self.stages * self.digit_bits + 1 - self.shift)
 
-    def memories(self, engine: Engine) -> Sequence[Tiling]:
+    def memories(self, engine: EngineSizes) -> Sequence[Tiling]:
         """Return where addresses to write wait for it."""
-        return (engine.delay_memory(engine.pipeline.requantizer_delay),)
+        return (engine.delay_memory(engine.requantizer_delay),)
 
-    def luts(self, engine: Engine, device: Device) -> float:
-        of_result = (self.digit_bits + 1.0) * self.stages * engine.array.acc_bits
+    def luts(self, engine: EngineSizes, device: Device) -> float:
+        of_result = (self.digit_bits + 1.0) * self.stages * engine.acc_bits
         of_result += 1.5 * self.factor_bits + self.stages * self.factor_bits / 2
-        return of_result * engine.array.results
+        return of_result * engine.results
 
-    def flip_flops(self, engine: Engine) -> float:
-        array = engine.array
-        registers = array.results * self.stages * (2 * array.acc_bits + self.factor_bits / 2)
-        return registers + 3 * engine.pipeline.requantizer_delay
+    def flip_flops(self, engine: EngineSizes) -> float:
+        bits = 2 * engine.acc_bits + self.factor_bits / 2
+        return engine.results * self.stages * bits + 3 * engine.requantizer_delay
 
 
 @dataclass(frozen=True, kw_only=True)

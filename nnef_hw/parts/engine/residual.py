@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.blockram import Tiling, tile_memory
-from nnef_hw.parts.engine.feature import Feature, in_fields, trained
+from nnef_hw.parts.engine.feature import EngineSizes, Feature, in_fields, trained
 from nnef_hw.parts.engine.fields import Record, fact
 from nnef_hw.parts.engine.sizes import CODE_BITS
-
-if TYPE_CHECKING:
-    from nnef_hw.parts.engine.engine import Engine
 
 __all__ = [
     "RESIDUAL_CYCLES", "AddedFactors", "AddedLimits", "AddedPlace", "SharedBank", "Sharing",
@@ -114,20 +110,20 @@ class TensorSums(Feature):
         """Bits of a code that are multiplied per cycle then."""
         return CODE_BITS // self.cycles
 
-    def widths(self, engine: Engine) -> Mapping[str, int]:
+    def widths(self, engine: EngineSizes) -> Mapping[str, int]:
         return {
-            "other": engine.sequencer.places["write"], "own_factor": self.bits,
+            "other": engine.write_bits, "own_factor": self.bits,
             "other_factor": self.bits, "offset": self.offset_bits,
         }  # fmt: skip
 
-    def other_cycles(self, engine: Engine) -> int:
+    def other_cycles(self, engine: EngineSizes) -> int:
         """Return the cycles from the address of a word that is added to the word.
 
         As for codes; but there is no time for any register bit by bit.
         """
-        return 1 if self.is_serial else engine.pipeline.code_cycles
+        return 1 if self.is_serial else engine.code_cycles
 
-    def sum_delay(self, engine: Engine) -> int:
+    def sum_delay(self, engine: EngineSizes) -> int:
         """Return the cycles from a code to its sum with another one.
 
         Memory, choice, products, sum, limits; or, bit by bit, the bits, offset, limits.
@@ -136,30 +132,30 @@ class TensorSums(Feature):
             return self.begin + 1 + self.cycles + 2
         return self.other_cycles(engine) + 4
 
-    def delay(self, engine: Engine, *, adds: bool) -> int:
+    def delay(self, engine: EngineSizes, *, adds: bool) -> int:
         return self.sum_delay(engine) if adds or not self.is_serial else 0
 
-    def is_behind(self, engine: Engine) -> bool:
+    def is_behind(self, engine: EngineSizes) -> bool:
         return True
 
-    def other_memory(self, engine: Engine) -> Tiling:
+    def other_memory(self, engine: EngineSizes) -> Tiling:
         """Return the memory of codes that are added to others, a second time."""
-        return tile_memory(engine.ram, self.words, engine.array.word_bits)
+        return tile_memory(engine.ram, self.words, engine.word_bits)
 
-    def place_memory(self, engine: Engine) -> Tiling:
+    def place_memory(self, engine: EngineSizes) -> Tiling:
         """Return where addresses to write wait for what is added."""
         return engine.delay_memory(self.sum_delay(engine))
 
-    def memories(self, engine: Engine) -> Sequence[Tiling]:
+    def memories(self, engine: EngineSizes) -> Sequence[Tiling]:
         others = (self.other_memory(engine),) if self.words else ()
         return others if self.is_serial else (*others, self.place_memory(engine))
 
-    def luts(self, engine: Engine, device: Device) -> float:
+    def luts(self, engine: EngineSizes, device: Device) -> float:
         if self.is_serial:
-            return _SERIAL_LUTS + 4.0 * self.bits + engine.array.word_bits
-        return _LUTS * CODE_BITS * self.bits * engine.array.results
+            return _SERIAL_LUTS + 4.0 * self.bits + engine.word_bits
+        return _LUTS * CODE_BITS * self.bits * engine.results
 
-    def flip_flops(self, engine: Engine) -> float:
+    def flip_flops(self, engine: EngineSizes) -> float:
         return 3 * self.sum_delay(engine)
 
 

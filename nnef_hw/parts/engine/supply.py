@@ -5,16 +5,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.blockram import BlockRam, Tiling, tile_memory
-from nnef_hw.parts.engine.feature import Feature
+from nnef_hw.parts.engine.feature import EngineSizes, Feature
 from nnef_hw.parts.engine.fields import Record, fact
 from nnef_hw.parts.engine.program import BEAT_BITS, beats_of
-
-if TYPE_CHECKING:
-    from nnef_hw.parts.engine.engine import Engine
 
 __all__ = ["Held", "PacketSizes", "Ring", "Supply"]
 
@@ -62,21 +58,21 @@ class Supply(Feature):
     def tiled(self, ram: BlockRam, depth: int, bits: int) -> tuple[Tiling, ...]:
         """Return a memory of any of these."""
 
-    def weight_memories(self, engine: Engine) -> tuple[Tiling, ...]:
+    def weight_memories(self, engine: EngineSizes) -> tuple[Tiling, ...]:
         """Return the memory of weights."""
         return self.tiled(engine.ram, self.weights, engine.weight_bits)
 
-    def constant_memories(self, engine: Engine) -> tuple[Tiling, ...]:
+    def constant_memories(self, engine: EngineSizes) -> tuple[Tiling, ...]:
         """Return the memory of biases, factors, shifts, those of a cycle's results together."""
-        return self.tiled(engine.ram, self.constants, engine.array.results * engine.constant_bits)
+        return self.tiled(engine.ram, self.constants, engine.results * engine.constant_bits)
 
-    def program_memories(self, engine: Engine) -> tuple[Tiling, ...]:
+    def program_memories(self, engine: EngineSizes) -> tuple[Tiling, ...]:
         """Return the memory of the program."""
         layout = engine.layout
         depth = self.slots(layout.stride) * layout.stride
         return self.tiled(engine.ram, depth, layout.row_bits)
 
-    def memories(self, engine: Engine) -> Sequence[Tiling]:
+    def memories(self, engine: EngineSizes) -> Sequence[Tiling]:
         return (
             *self.weight_memories(engine), *self.constant_memories(engine),
             *self.program_memories(engine),
@@ -123,7 +119,7 @@ class Ring(Supply):
         if self.words < 1 or self.words & (self.words - 1):
             raise ValueError(f"Engine ring words must be a power of two, not {self.words}")
 
-    def widths(self, engine: Engine) -> Mapping[str, int]:
+    def widths(self, engine: EngineSizes) -> Mapping[str, int]:
         return {"weights": self.words.bit_length(), "constants": self.constants.bit_length()}
 
     @property
@@ -141,5 +137,5 @@ class Ring(Supply):
         ways = (beat * beats_of(bits), pair * pairs + beat * rest)
         return min(ways, key=lambda way: sum(tiling.count for tiling in way))
 
-    def luts(self, engine: Engine, device: Device) -> float:
+    def luts(self, engine: EngineSizes, device: Device) -> float:
         return _FEED_LUTS

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from nnef_hw.hardware.geometry.blockram import Tiling, tile_memory
-from nnef_hw.parts.engine.feature import Feature, trained
+from nnef_hw.parts.engine.feature import EngineSizes, Feature, trained
 from nnef_hw.parts.engine.fields import Record, fact
 from nnef_hw.parts.engine.program import BEAT_BITS, TABLE_BEATS
 from nnef_hw.parts.engine.sizes import CODE_BITS
-
-if TYPE_CHECKING:
-    from nnef_hw.parts.engine.engine import Engine
 
 __all__ = ["LookUp", "Tables"]
 
@@ -41,7 +37,7 @@ class Tables(Feature):
 
     count: int = trained("tables", most="{} functions by table")
 
-    def widths(self, engine: Engine) -> Mapping[str, int]:
+    def widths(self, engine: EngineSizes) -> Mapping[str, int]:
         return {"table": max(1, (self.count - 1).bit_length())}
 
     @property
@@ -49,17 +45,17 @@ class Tables(Feature):
         """Beats of all tables of a program that is a stream."""
         return self.count * TABLE_BEATS
 
-    def memory(self, engine: Engine) -> Tiling:
+    def memory(self, engine: EngineSizes) -> Tiling:
         """Return the memory of all: entry by entry, or beat by beat if they come as a stream."""
-        if engine.ring is not None:
+        if engine.is_streamed:
             return tile_memory(engine.ram, self.beats, BEAT_BITS)
         return tile_memory(engine.ram, self.count << CODE_BITS, CODE_BITS)
 
-    def memories(self, engine: Engine) -> Sequence[Tiling]:
-        return (self.memory(engine),) * engine.array.results
+    def memories(self, engine: EngineSizes) -> Sequence[Tiling]:
+        return (self.memory(engine),) * engine.results
 
-    def delay(self, engine: Engine, *, adds: bool) -> int:
+    def delay(self, engine: EngineSizes, *, adds: bool) -> int:
         return 1
 
-    def is_behind(self, engine: Engine) -> bool:
+    def is_behind(self, engine: EngineSizes) -> bool:
         return True
