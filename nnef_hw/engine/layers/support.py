@@ -11,7 +11,7 @@ from nnef_hw.engine.layers.pieces import Piece, move_piece, nest_of
 from nnef_hw.engine.layers.sum_factors import sum_factors
 from nnef_hw.engine.layers.tail import tails
 from nnef_hw.errors import NnefHwError, UnsupportedError
-from nnef_hw.ir import Graph, Node, StreamOrder, Tensor, Trait, image_shape, layers
+from nnef_hw.ir import Graph, Node, Stage, StreamOrder, Tensor, Trait, image_shape, layers
 from nnef_hw.ir.operators import ConvAttributes, PoolAttributes, WindowAttributes
 from nnef_hw.parts.engine.sizes import CODE_BITS
 
@@ -138,24 +138,27 @@ def _problems(
             yield "no factors of 26 bits round as TensorFlow Lite does", "use rounding = 'half_up'"
     if node.has(Trait.WINDOW):
         yield from _windows(node)
-    if node.has(Trait.WEIGHTS):
-        weights = graph.tensor(node.inputs[1])
-        if weights.qtype is not None and weights.data is not None:
-            codes = weights.data.astype(int) - weights.qtype.zero_point
-            if codes.size and (codes.min() < -128 or codes.max() > 127):
-                yield "its weights less their zero point exceed 8 bits", STREAM
+    layer = _integers(graph, node)
+    if isinstance(layer, layers.Convolution):
+        weights = layer.weights
+        if weights.min() < -128 or weights.max() > 127:
+            yield "its weights less their zero point exceed 8 bits", STREAM
 
 
 def _has_factors(graph: Graph, node: Node) -> bool:
     """Whether a sum can be computed with short factors; known of fixed graphs only."""
-    requant = node.attrs.get("requant")
-    if not isinstance(requant, TfliteAddRequant):
+    layer = _integers(graph, node)
+    if not isinstance(layer, layers.Sum) or not isinstance(layer.requant, TfliteAddRequant):
         return True
-    formats = [qtype for name in node.inputs if (qtype := graph.tensor(name).qtype) is not None]
-    if any(qtype.bits > CODE_BITS for qtype in formats):
+    if any(qtype.bits > CODE_BITS for qtype in layer.formats):
         return True  # refused for that
-    first, second = (Format.of(qtype).differences for qtype in formats)
-    return sum_factors(requant, first, second) is not None
+    first, second = (Format.of(qtype).differences for qtype in layer.formats)
+    return sum_factors(layer.requant, first, second) is not None
+
+
+def _integers(graph: Graph, node: Node) -> layers.Layer | None:
+    """Return a node's integer layer; None of a graph that has no formats yet."""
+    return layers.layer_of(graph, node) if graph.stage is Stage.FIXED else None
 
 
 def find_move(graph: Graph, order: StreamOrder, node: Node) -> Piece | None:

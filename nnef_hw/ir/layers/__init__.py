@@ -5,6 +5,7 @@ No layer here knows hardware, but the geometry of its windows.
 """
 
 from nnef_hw.ir.layers.convolution import Convolution
+from nnef_hw.ir.layers.elementwise import Elementwise, Extremum, Product, Quotient, Sum
 from nnef_hw.ir.layers.functions import ArgExtremum, Softmax, Table
 from nnef_hw.ir.layers.layer import Codes, Layer, format_of, image_of, layers
 from nnef_hw.ir.layers.lowering import layer_of, layers_of
@@ -19,7 +20,6 @@ from nnef_hw.ir.layers.moves import (
     Transpose,
     Upsample,
 )
-from nnef_hw.ir.layers.pairs import Extremum, Pair, Product, Quotient, Sum
 from nnef_hw.ir.layers.pool import MaxPool, Pool, SumPool
 from nnef_hw.ir.layers.steps import BeginSteps, JoinSteps, LastStep, ReverseSteps, SplitSteps
 
@@ -30,6 +30,7 @@ __all__ = [
     "Concat",
     "Convolution",
     "DepthToSpace",
+    "Elementwise",
     "Extremum",
     "Interpolate",
     "JoinSteps",
@@ -38,7 +39,6 @@ __all__ = [
     "MaxPool",
     "Move",
     "Pad",
-    "Pair",
     "Pool",
     "Product",
     "Quotient",

@@ -14,11 +14,11 @@ from nnef_hw.arithmetic.tflite.numerics import TfliteAddRequant, TfliteRequant
 from nnef_hw.ir.graph import Node
 from nnef_hw.ir.layers.layer import Codes, Layer, format_of, layers
 
-__all__ = ["Extremum", "Pair", "Product", "Quotient", "Sum"]
+__all__ = ["Elementwise", "Extremum", "Product", "Quotient", "Sum"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Pair(Layer):
+class Elementwise(Layer):
     """A function of two operands, either of which may be constant."""
 
     @property
@@ -47,7 +47,7 @@ class Pair(Layer):
 
 @layers("add", "sub")
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Sum(Pair):
+class Sum(Elementwise):
     """A sum or a difference.
 
     Parameters
@@ -68,7 +68,7 @@ class Sum(Pair):
 
 @layers("mul")
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Product(Pair):
+class Product(Elementwise):
     """A product.
 
     Parameters
@@ -97,7 +97,7 @@ class Product(Pair):
 
 @layers("quotient")
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Quotient(Pair):
+class Quotient(Elementwise):
     """A quotient.
 
     Parameters
@@ -118,7 +118,7 @@ class Quotient(Pair):
 
 @layers("max", "min")
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Extremum(Pair):
+class Extremum(Elementwise):
     """The greater or the smaller code of two.
 
     Parameters
