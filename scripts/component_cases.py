@@ -12,6 +12,7 @@ from memory_cases import memory_cases
 from stream_cases import stream_cases
 from tap_cases import tap_cases
 
+from nnef_hw.arithmetic.normalization import NormalizeRequant
 from nnef_hw.arithmetic.numerics import QType, Requant, signed_bits
 from nnef_hw.arithmetic.tables import unary_table
 from nnef_hw.arithmetic.tflite.division import tflite_quotient
@@ -26,6 +27,7 @@ from nnef_hw.parts.arrays.weights import WeightRom
 from nnef_hw.parts.functions.argmax import Argmax
 from nnef_hw.parts.functions.corrected_table import corrected_table
 from nnef_hw.parts.functions.interpolated_table import InterpolatedTable
+from nnef_hw.parts.functions.normalize import Normalize
 from nnef_hw.parts.functions.pipelined_softmax import PipelinedSoftmax
 from nnef_hw.parts.functions.quotient import Quotient
 from nnef_hw.parts.functions.softmax import Softmax
@@ -78,6 +80,7 @@ def component_cases(device: Device) -> Iterator[Case]:
             )
             # Of two channels an ECP5's subtractors become LUTs without carry chains.
             yield Case(pipelined, {"table": exponentials}, typical=channels > 2)
+    yield from _normalizations(device)
     yield from stream_cases(device)
     yield from tap_cases(device)
     yield from matrix_cases(device)
@@ -90,6 +93,31 @@ def network_cases(plan: Plan) -> Iterator[Case]:
         for part, component in zip(block.parts, build_parts(block), strict=True):
             note = {"network": plan.model, "component": f"{block.name}_{part.label}"}
             yield Case(part, note=note, built=component)
+
+
+def _normalizations(device: Device) -> Iterator[Case]:
+    """Of few and many channels, with one scale and with one for each, slow and fast."""
+    rng = np.random.default_rng(1)
+    # channels, bits, cycles per code, number of scales, whether there is a mean
+    spread = [
+        (8, 8, 16, 1, True), (16, 8, 8, 16, True), (64, 8, 8, 64, True), (64, 8, 4, 1, True),
+        (64, 8, 1, 64, False), (128, 8, 2, 128, True), (192, 8, 16, 1, False),
+        (32, 16, 4, 32, True),
+    ]  # fmt: skip
+    for channels, bits, spacing, count, centered in spread:
+        requant = NormalizeRequant(
+            channels=channels, centered=centered, epsilon=channels, shift=21, fraction=10,
+            zero_point=-3, lo=-128, hi=127,
+        )  # fmt: skip
+        mult = rng.integers(1 << 14, 1 << 16, count) * rng.choice([-1, 1], count)
+        offset = rng.integers(-1 << 16, 1 << 16, count)
+        part = Normalize(
+            channels=channels, bits=bits, signed=True, out_bits=8, out_signed=True,
+            centered=centered, epsilon_bits=channels.bit_length(), fraction=10, offset_bits=18,
+            scales=count, offsets=count, spacing=spacing, ram=device.ram,
+        )  # fmt: skip
+        contents = {"mult": mult.tolist(), "offset": offset.tolist(), "zero_point": 5}
+        yield Case(part, {"requant": requant, **contents})
 
 
 def _running_pools(device: Device) -> Iterator[Case]:

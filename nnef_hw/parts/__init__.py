@@ -17,6 +17,7 @@ from nnef_hw.parts.functions.argmax import Argmax
 from nnef_hw.parts.functions.corrected_table import CorrectedTable
 from nnef_hw.parts.functions.eltwise import EltwiseExtremum, EltwiseProduct, EltwiseSum
 from nnef_hw.parts.functions.interpolated_table import InterpolatedTable
+from nnef_hw.parts.functions.normalize import Normalize
 from nnef_hw.parts.functions.pipelined_softmax import PipelinedSoftmax
 from nnef_hw.parts.functions.quotient import Quotient
 from nnef_hw.parts.functions.softmax import Softmax
@@ -72,6 +73,7 @@ __all__ = [
     "LineBuffer",
     "MatrixProduct",
     "MaxPool",
+    "Normalize",
     "Pack",
     "Pad",
     "ParallelLineBuffer",

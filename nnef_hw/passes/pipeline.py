@@ -25,6 +25,7 @@ from nnef_hw.passes.forms.lower_product import LowerProduct
 from nnef_hw.passes.forms.lower_reduce import LowerReduce
 from nnef_hw.passes.forms.lower_scatter import LowerScatter
 from nnef_hw.passes.forms.lower_slices import LowerSlices
+from nnef_hw.passes.forms.merge_normalization import MergeNormalization
 from nnef_hw.passes.forms.normalize_attributes import NormalizeAttributes
 from nnef_hw.passes.functions.collapse_functions import CollapseFunctions
 from nnef_hw.passes.functions.hoist_functions import HoistFunctions
@@ -118,6 +119,11 @@ _CONSTANTS = Group.of(
     "Remove loops of one step, take the author's quantization into formats, compute constants.",
     (UnrollScan(longest=1), AbsorbQuantize(), FoldConstants()),
 )
+_NORMALIZATIONS = Group.of(
+    "normalizations",
+    "Find what exporters write out, before other passes take it apart.",
+    (MergeNormalization(),),
+)
 _FORMS = Group.of(
     "forms",
     "Write every operator as the few canonical ones, of images [1, C, H, W] and vectors [1, C].",
@@ -194,7 +200,7 @@ def phases(images: Collection[str] = ()) -> tuple[Phase, ...]:
         Phase(
             "canonical",
             "Rewrite the graph into canonical operators.",
-            (_CONSTANTS, _FORMS, _FUSING),
+            (_CONSTANTS, _NORMALIZATIONS, _FORMS, _FUSING),
         ),
         Phase(
             "selections",

@@ -27,7 +27,13 @@ from nnef_hw.quantize.one_format import (
     format_owners,
     padded_values,
 )
-from nnef_hw.quantize.params import MULT_BITS, SHORT_SUM_QTYPE, index_qtype, softmax_qtype
+from nnef_hw.quantize.params import (
+    MULT_BITS,
+    SHORT_SUM_QTYPE,
+    fine_qtype,
+    index_qtype,
+    softmax_qtype,
+)
 from nnef_hw.reference import unary_function
 from nnef_hw.reference.visible import EVERYTHING, Interval
 
@@ -418,6 +424,28 @@ class WindowSum(Average):
         lo, hi = formats.limits(node.inputs[0])
         taps = node.attributes(PoolAttributes).taps
         return formats.scheme_of(node.name).activation(lo * taps, hi * taps)
+
+
+@rules("normalize")
+class Normalized(Computed):
+    """A format for normalized numbers, scaled and moved; their root mean square is 1 at most."""
+
+    has_headroom = True
+
+    def format(self, formats: Formats, node: Node) -> QType:
+        for name in node.inputs[1:]:
+            formats.chosen[name] = fine_qtype(formats.graph.constant(name))
+        return super().format(formats, node)
+
+    def step(self, formats: Formats, node: Node) -> float:
+        del formats, node
+        return 0.0
+
+    def without_samples(self, formats: Formats, node: Node) -> QType:
+        scale, offset = (formats.graph.constant(name) for name in node.inputs[1:])
+        reach = np.abs(scale) * formats.graph.tensor(node.inputs[0]).shape[1] ** 0.5
+        lo, hi = float((offset - reach).min()), float((offset + reach).max())
+        return formats.scheme_of(node.name).activation(lo, hi)
 
 
 class Arithmetic(Computed):

@@ -10,6 +10,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.normalization import choose_normalize
 from nnef_hw.arithmetic.numerics import (
     QType,
     Requant,
@@ -226,6 +227,28 @@ def _softmax(builder: _Builder, node: Node) -> Node:
     _check_table(node, source)
     make_table = tflite_exp_table if builder.is_tflite else exp_table
     return node.with_attrs(table=make_table(_scale(source), 1 << source.bits))
+
+
+@converts("normalize")
+def _normalize(builder: _Builder, node: Node) -> Node:
+    source, target = builder.qtype(node.inputs[0]), builder.take_format(node)
+    gamma, beta = (builder.graph.constant(name) for name in node.inputs[1:])
+    with _located(node):
+        found = choose_normalize(
+            source,
+            target,
+            channels=builder.graph.tensor(node.inputs[0]).shape[1],
+            centered=node.attrs["centered"],
+            epsilon=node.attrs["epsilon"],
+            gamma=gamma,
+            beta=beta,
+        )
+    names = (
+        builder.constant(node, 1, found.mult, found.mult_qtype),
+        builder.constant(node, 2, found.offset, found.offset_qtype),
+    )
+    node = replace(node, inputs=(node.inputs[0], *names))
+    return node.with_attrs(requant=found.requant)
 
 
 @converts(Trait.TABLE)

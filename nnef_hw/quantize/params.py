@@ -16,6 +16,7 @@ __all__ = [
     "SHORT_SUM_QTYPE",
     "FixedParams",
     "LayerParams",
+    "fine_qtype",
     "index_qtype",
     "softmax_qtype",
 ]
@@ -86,6 +87,12 @@ class FixedParams:
 def softmax_qtype(rounding: str) -> QType:
     """Format of the results of a softmax."""
     return TFLITE_SOFTMAX_QTYPE if rounding == "tflite" else SOFTMAX_QTYPE
+
+
+def fine_qtype(values: NDArray[np.generic]) -> QType:
+    """Format of constants of 16 bits and a sign, about as exact as hardware has them."""
+    largest = float(np.abs(values).max())
+    return QType(bits=17, signed=True, scale=(largest or 1.0) / ((1 << 16) - 1))
 
 
 def index_qtype(channels: int) -> QType:

@@ -201,9 +201,9 @@ rules = PerOperator[Callable[[_Values, Node, Interval], tuple[Interval, ...]]]("
 """Return for each operand what its values tell, of the interval that the result's readers see."""
 
 
-@rules("avg_pool", "begin_steps", "box", "interpolate", "quotient")
+@rules("avg_pool", "begin_steps", "box", "interpolate", "normalize", "quotient")
 def _everything(values: _Values, node: Node, result: Interval) -> tuple[Interval, ...]:
-    """Every value is a part of a sum, of a quotient, or of what later steps read."""
+    """Every value is a part of a sum or a quotient, or later steps read it."""
     del values, result
     return (EVERYTHING,) * len(node.inputs)
 

@@ -12,7 +12,7 @@ from nnef_hw.rtl.arrays.array import sum_layout
 from nnef_hw.rtl.base.primitives import multiply_add
 from nnef_hw.rtl.streams.stream import Fifo, beat_layout
 
-__all__ = ["Requantizer"]
+__all__ = ["Requantizer", "constants_in_turn"]
 
 
 @dataclass
@@ -229,12 +229,12 @@ class Requantizer(wiring.Component):
         width = self.part.acc_bits + factor_bits + companion_bits
         constants = Const(words[0], width)
         if channels > 1:
-            constants = _in_turn(m, words, width, self.part.tables, take)
+            constants = constants_in_turn(m, words, width, self.part.tables, take)
         bias, others = constants[: self.part.acc_bits], constants[self.part.acc_bits :]
         return bias.as_signed(), others[:factor_bits], others[factor_bits:]
 
 
-def _in_turn(m, words, width, tables, take):
+def constants_in_turn(m, words, width, tables, take):
     """Return a register with ``words[0]``, then with the next one after each ``take``.
 
     The order is known, so a word is looked up before its turn. Of several tables, a power of two,

@@ -1,5 +1,5 @@
 """Components that compute functions of codes.
 
-Tables, softmax, quotients and operators of two streams are here. ``parts.functions`` has their
-facts.
+Tables, softmax, normalization, quotients and operators of two streams are here.
+``parts.functions`` has their facts.
 """

@@ -9,11 +9,13 @@ from typing import Any
 from nnef_hw.frontend.shapes.call import Call
 from nnef_hw.frontend.shapes.common import (
     Shape,
+    check_axes,
     check_axis,
     check_choice,
     elementwise,
     reduced,
     same,
+    spreads,
 )
 
 __all__ = ["DEFAULTS", "EXTENDED_RULES"]
@@ -45,6 +47,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
         "antialias": False,
     },
     "interpolate": {"coordinates": "half_pixel"},
+    "normalize": {"centered": True},
     "topk": {"largest": True},
     "trilu": {"k": 0, "upper": True},
     "cumsum": {"exclusive": False, "reverse": False},
@@ -199,6 +202,19 @@ def _interpolate(call: Call) -> list[Shape]:
     return [(*source[:2], *size)]
 
 
+def _normalize(call: Call) -> list[Shape]:
+    source, *constants = call.inputs
+    if not check_axes(call, len(source.shape)):
+        raise call.error("axes [] name no dimension to normalize", at="axes")
+    for tensor in constants:
+        if not spreads(tensor.shape, source.shape):
+            raise call.error(
+                f"{tensor.name!r} of shape {list(tensor.shape)} does not spread over the shape "
+                f"{list(source.shape)} of {source.name!r}"
+            )
+    return same(call)
+
+
 def _topk(call: Call) -> list[Shape]:
     source, k = call.inputs[0].shape, call.attrs["k"]
     axis = check_axis(call, len(source))
@@ -273,6 +289,7 @@ _RULES: dict[str, Rule] = {
     "scatter_nd": _scatter_nd,
     "resize": _resize,
     "interpolate": _interpolate,
+    "normalize": _normalize,
     "topk": _topk,
     "one_hot": _one_hot,
     "trilu": _trilu,

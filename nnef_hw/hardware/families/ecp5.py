@@ -61,6 +61,7 @@ LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     "pool": {"code bits": 2.23, "fixed": 4.45},
     "argmax": {"code bits": 2.57, "index bits": 3.24, "fixed": 0.0},
     "softmax": {"index bits": 2.87, "fixed": 178.17},
+    "normalize": {"sum bits": 4.56, "digit bits": 1.02, "table LUTs": 2.51, "fixed": 338.0},
     "pipelined softmax": {"index bits": 10.4, "division bits": 3.75, "fixed": 148.62},
     "tflite softmax": {"index bits": 9.05, "fixed": 638.02},
     "table": {"fixed": 3.0},

@@ -51,6 +51,7 @@ LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     "pool": {"code bits": 3.06, "fixed": 8.6},
     "argmax": {"code bits": 2.76, "index bits": 4.82, "fixed": 7.4},
     "softmax": {"index bits": 5.73, "fixed": 222.4},
+    "normalize": {"sum bits": 5.81, "digit bits": 1.87, "table LUTs": 1.8, "fixed": 449.04},
     "pipelined softmax": {"index bits": 4.88, "division bits": 4.77, "fixed": 289.8},
     "tflite softmax": {"index bits": 6.32, "fixed": 739.0},
     "table": {"fixed": 3.0},

@@ -48,6 +48,7 @@ LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     "pool": {"code bits": 3.74, "fixed": 11.5},
     "argmax": {"code bits": 2.45, "index bits": 5.75, "fixed": 8.1},
     "softmax": {"index bits": 4.65, "fixed": 204.0},
+    "normalize": {"sum bits": 7.16, "digit bits": 1.57, "table LUTs": 2.84, "fixed": 286.46},
     "pipelined softmax": {"index bits": 5.52, "division bits": 4.8, "fixed": 258.6},
     "tflite softmax": {"index bits": 4.0, "fixed": 723.7},
     "table": {"fixed": 6.0},

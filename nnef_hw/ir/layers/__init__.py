@@ -20,6 +20,7 @@ from nnef_hw.ir.layers.moves import (
     Transpose,
     Upsample,
 )
+from nnef_hw.ir.layers.normalization import Normalization
 from nnef_hw.ir.layers.pool import MaxPool, Pool, SumPool
 from nnef_hw.ir.layers.steps import BeginSteps, JoinSteps, LastStep, ReverseSteps, SplitSteps
 
@@ -38,6 +39,7 @@ __all__ = [
     "Layer",
     "MaxPool",
     "Move",
+    "Normalization",
     "Pad",
     "Pool",
     "Product",

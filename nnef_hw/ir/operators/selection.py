@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nnef_hw.arithmetic.normalization import NormalizeRequant
 from nnef_hw.ir.operators.operator import CanonicalOperator, Trait
 
 __all__ = ["OPERATORS"]
@@ -29,5 +30,12 @@ OPERATORS = (
         attributes=frozenset({"axes"}),
         requant=None,
         hardware="as argmax_reduce",
+    ),
+    CanonicalOperator(
+        "normalize",
+        frozenset({Trait.ALONG_CHANNELS}),
+        attributes=frozenset({"axes", "centered", "epsilon"}),
+        requant=NormalizeRequant,
+        hardware="exact sums, an inverse root, two multipliers; over other axes between transposes",
     ),
 )

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 from nnef_hw.hardware.devices import Device
-from nnef_hw.parts.base.part import Pipe, counter_bits, table_features
+from nnef_hw.parts.base.in_step import InStep
+from nnef_hw.parts.base.part import Pipe, constant_tables, counter_bits, table_features
 from nnef_hw.parts.base.timing import Process, Stream
 
 __all__ = ["AverageRequantizer", "Requantizer", "TfliteRequantizer"]
-
-
-TABLE_WORDS = 64
-"""Constants of a table that is looked up within a cycle.
-
-Measured on an ECP5-85F: a table of 256 was eight LUTs deep and the last path to miss 91 MHz; those
-of 64 meet 97 MHz.
-"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +79,7 @@ class Requantizer(Pipe):
     @property
     def tables(self) -> int:
         """Tables that hold the constants, a power of two; each with a register if several."""
-        return 1 << (-(-self.constants // TABLE_WORDS) - 1).bit_length()
+        return constant_tables(self.constants)
 
     @property
     def interval(self) -> int:
@@ -130,35 +122,15 @@ class Requantizer(Pipe):
     def process(self, target: Stream, *origins: Stream) -> Process:
         """Let sums move while the queue of two codes is not full."""
         [origin] = origins
-        stalls: deque[tuple[int, int]] = deque()
-
-        def moved(time: int, cycles: int) -> int:
-            """Return the cycle that comes so many cycles later, stalls not counted."""
-            end = time + cycles
-            for first, last in stalls:
-                if first <= end and time <= last:
-                    end += last - max(first, time) + 1
-            return end
-
-        sent, interval, delay = -1, self.interval, self.delay
+        clock, interval, delay = InStep(), self.interval, self.delay
         accepted = -interval
         while True:
             offered = yield origin
-            if stalls:
-                accepted = max(moved(offered, 0), moved(accepted, interval))
-                while stalls and stalls[0][1] < accepted:
-                    stalls.popleft()
-                entered = moved(accepted, delay)
-            else:
-                accepted += interval
-                if accepted < offered:
-                    accepted = offered
-                entered = accepted + delay
+            accepted = max(clock.later(offered, 0), clock.later(accepted, interval))
+            clock.forget(accepted)
             origin.accept(accepted)
-            if sent > entered:
-                stalls.append((entered + 1, sent))
-                entered = sent
-            sent = yield target, entered + 1
+            leaving = clock.enter(clock.later(accepted, delay))
+            clock.leave((yield target, leaving))
 
 
 @dataclass(frozen=True, kw_only=True)

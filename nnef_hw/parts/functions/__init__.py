@@ -1,4 +1,4 @@
-"""Parts that compute functions of codes: tables, softmax, quotients, operators of two streams.
+"""Parts that compute functions of codes: tables, softmax, normalization, quotients, operators.
 
 Their components are in ``rtl.functions``. Sums over windows are elsewhere.
 """

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.passes.rewriting.editor import Editor
@@ -16,7 +19,7 @@ __all__ = ["LowerAxes"]
 
 @dataclass(frozen=True, slots=True)
 class LowerAxes(Pass):
-    """Rewrite softmax and indices of extrema along other axes than the channels.
+    """Rewrite softmax, normalizations and indices of extrema along other axes than the channels.
 
     * axes of extent 1 beside the channels -> the channels alone
     * others -> the same operator between transposes, along the channels
@@ -43,8 +46,9 @@ class LowerAxes(Pass):
             if not shape or (len(axes) > 1 and node.has(Trait.INDEX)):
                 editor.keep(node)
             elif axes == [1] and is_image(shape):
-                new = node.with_attrs(axes=[1])
-                (editor.keep if declared == [1] else editor.emit)(new)
+                new = replace(node.with_attrs(axes=[1]), inputs=_inputs(editor, node, [1]))
+                is_kept = declared == [1] and new.inputs == node.inputs
+                (editor.keep if is_kept else editor.emit)(new)
             else:
                 _emit(editor, node, axes)
         return editor.finish()
@@ -55,5 +59,24 @@ def _emit(editor: Editor, node: Node, axes: list[int]) -> None:
     source = view.enter(editor, node, node.inputs[0], f"{node.name}_image")
     extents = (1, 1, *view.shape[2:]) if node.has(Trait.INDEX) else view.shape
     image = editor.activation(f"{node.name}_result", extents, editor.tensors[node.name])
-    editor.emit(replace(node.with_attrs(axes=[1]), inputs=(source,), outputs=(image,)))
+    inputs = (source, *_inputs(editor, node, axes)[1:])
+    editor.emit(replace(node.with_attrs(axes=[1]), inputs=inputs, outputs=(image,)))
     replace(view, shape=extents).leave(editor, node, image, node.name)
+
+
+def _inputs(editor: Editor, node: Node, axes: list[int]) -> tuple[str, ...]:
+    """Return a node's operands, with numbers [1, C] or [1, 1] for constants along the axes."""
+    shape = editor.shape(node.inputs[0])
+    extents = tuple(n if axis in axes else 1 for axis, n in enumerate(shape))
+    inputs = [node.inputs[0]]
+    for name in node.inputs[1:]:
+        tensor = editor.tensors[editor.resolve(name)]
+        if tensor.data is not None and (len(tensor.shape) != 2 or tensor.shape[0] != 1):
+
+            def of_channels(data: NDArray[Any]) -> NDArray[Any]:
+                whole = data.reshape(data.shape + (1,) * (len(shape) - data.ndim))
+                return (whole if data.size == 1 else np.broadcast_to(whole, extents)).reshape(1, -1)
+
+            name = editor.rearranged(f"{tensor.name}_channels", tensor, of_channels)
+        inputs.append(name)
+    return tuple(inputs)

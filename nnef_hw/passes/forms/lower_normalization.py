@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from nnef_hw.ir import Graph, Node, Tensor
+from nnef_hw.passes.forms.lower_axes import LowerAxes
 from nnef_hw.passes.rewriting.editor import Editor
 from nnef_hw.passes.rewriting.rewrite import Pass, Reasons
 from nnef_hw.passes.rewriting.views import View, is_image
@@ -26,6 +27,8 @@ class LowerNormalization(Pass):
     * ``moments`` -> the mean, and the mean of the squares of what lies beside it
     * ``batch_normalization`` with computed moments -> difference, ``rsqrt``, products, sum
     * ``l1_normalization``, ``l2_normalization`` -> a product with a function of a sum
+    * ``normalize`` with a scale or an offset that is computed, or varies along other axes ->
+      product and sum
     * ``local_*_normalization`` -> the same of window sums; along channels, these are the columns
       of a view that is the same stream
 
@@ -40,6 +43,9 @@ class LowerNormalization(Pass):
         ),
     }
     before: ClassVar[Reasons] = {
+        LowerAxes: (
+            "Scales along other axes leave a normalization before its channels change places."
+        ),
         MergeEqual: "Two normalizations of one tensor share the operators that they consist of.",
         HoistArithmetic: (
             "HoistArithmetic moves the reductions and the arithmetic that a normalization "
@@ -78,7 +84,7 @@ class _Emitter:
             shape = max(shapes, key=np.prod)
             if "axes" in attrs:
                 shape = tuple(1 if axis in attrs["axes"] else n for axis, n in enumerate(shape))
-            to = editor.activation(f"{node.name}_{op}", shape, self._like(names[0]))
+            to = editor.activation(f"{node.name}_{op}", shape, self.like(names[0]))
         editor.emit(Node(op, names, (to,), attrs, node.location))
         return to
 
@@ -88,7 +94,8 @@ class _Emitter:
         is_quantized = self.editor.tensors[self.node.name].quant is not None
         return is_quantized and self.editor.graph.rounding == "tflite"
 
-    def _like(self, name: str) -> Tensor:
+    def like(self, name: str) -> Tensor:
+        """Return a tensor as a model for others, without what its author said of its codes."""
         tensor = self.editor.tensors[self.editor.resolve(name)]
         return replace(tensor, quant=None, data=None)
 
@@ -113,7 +120,7 @@ class _Emitter:
         view = View((0, *range(2, len(shape)), 1), (1, 1, pixels, shape[1]))
         image = view.enter(editor, node, source, f"{node.name}_rows")
         mean = self("box", image, size=[1, 1, 1, size[1]], **attrs)
-        result = editor.activation(f"{node.name}_mean", shape, self._like(source))
+        result = editor.activation(f"{node.name}_mean", shape, self.like(source))
         view.leave(editor, node, mean, result)
         return result
 
@@ -125,6 +132,27 @@ def _moments(emit: _Emitter) -> bool:
     beside = emit("sub", source, mean)
     emit("mean_reduce", emit("sqr", beside), to=variance, axes=axes)
     return True
+
+
+def _normalize(emit: _Emitter) -> bool:
+    """Take out scales and offsets that are no constants along the normalized axes."""
+    editor, node = emit.editor, emit.node
+    source, scale, offset = node.inputs
+    if all(_is_along(editor, name, node.attrs["axes"]) for name in (scale, offset)):
+        return False
+    core, scaled = (
+        editor.activation(f"{node.name}_{what}", editor.shape(source), emit.like(source))
+        for what in ("normal", "scaled")
+    )
+    emit("normalize", source, 1.0, 0.0, to=core, **node.attrs)
+    emit("mul", core, scale, to=scaled)
+    emit("add", scaled, offset, to=node.name)
+    return True
+
+
+def _is_along(editor: Editor, name: str, axes: Sequence[int]) -> bool:
+    data = editor.data(name)
+    return data is not None and all(n == 1 or axis in axes for axis, n in enumerate(data.shape))
 
 
 def _batch(emit: _Emitter) -> bool:
@@ -213,4 +241,5 @@ _LOWERED: dict[str, Callable[[_Emitter], bool]] = {
     "local_response_normalization": _local_response,
     "local_variance_normalization": _local_variance,
     "moments": _moments,
+    "normalize": _normalize,
 }

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.ir import Graph, Node, Trait
+from nnef_hw.passes.forms.lower_axes import LowerAxes
 from nnef_hw.passes.forms.lower_broadcast import LowerBroadcast
 from nnef_hw.passes.forms.lower_matmul import LowerMatmul
 from nnef_hw.passes.forms.lower_scatter import LowerScatter
@@ -37,6 +38,10 @@ class LowerElementwise(Pass):
     """
 
     after: ClassVar[Reasons] = {
+        LowerAxes: (
+            "Arithmetic behind an operator along an axis meets the transpose of its result; "
+            "LowerElementwise would put others around."
+        ),
         LowerBroadcast: (
             "Arithmetic of two constants is computed once the smaller one is repeated; "
             "LowerElementwise would make a layer of it."

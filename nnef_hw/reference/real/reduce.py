@@ -74,3 +74,14 @@ def lp_normalization(call: Call) -> Array:
     else:
         norm = np.sqrt((x * x).sum(axis=axes, keepdims=True))
     return np.asarray(x / np.maximum(norm + call.attr("bias", 0.0), call.attr("epsilon", 0.0)))
+
+
+@operator("normalize", batch=beside_axes)
+def normalize(call: Call) -> Array:
+    """Divide by the root of the mean square of what lies beside the mean, or beside 0."""
+    x, scale, offset = align(*call.args)
+    axes = tuple(call.attr("axes"))
+    if call.attr("centered", True):
+        x = x - x.mean(axis=axes, keepdims=True)
+    root = np.sqrt(np.square(x).mean(axis=axes, keepdims=True) + call.attr("epsilon"))
+    return np.asarray(x / root * scale + offset)

@@ -18,6 +18,7 @@ from nnef_hw.streaming.layers import (
     data_movement,
     eltwise,
     interpolate,
+    normalize,
     pool,
     softmax,
     table,
@@ -28,7 +29,7 @@ from nnef_hw.streaming.layers.state import DelayLayer, state_layers
 
 __all__ = ["lower"]
 
-LAYERS = (argmax, conv, data_movement, eltwise, interpolate, pool, softmax, table)
+LAYERS = (argmax, conv, data_movement, eltwise, interpolate, normalize, pool, softmax, table)
 """The modules that register how nodes become layers."""
 
 lowers.require_all()

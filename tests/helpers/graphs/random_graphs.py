@@ -268,6 +268,11 @@ RECIPES = {
         [net.pick(), *(net.constant((1, 2)) for _ in range(4))],
         {"epsilon": 1e-5},
     ),
+    "normalize": lambda net, _: (
+        [net.pick(), net.constant(net.choice((), (1, 1, 4), (1, 2))), net.constant((1, 2))],
+        {"axes": net.choice([1], [3], [1, 2, 3]), "epsilon": 1e-3,
+         "centered": net.choice(False, True)},
+    ),
     **dict.fromkeys(
         ("local_response_normalization", "local_mean_normalization",
          "local_variance_normalization", "local_contrast_normalization"),

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.arithmetic.features import FeatureScales
+from nnef_hw.arithmetic.normalization import NormalizeRequant
 from nnef_hw.arithmetic.numerics import AddRequant, QType, Requant
 from nnef_hw.arithmetic.tflite.division import TfliteQuotient
 from nnef_hw.arithmetic.tflite.numerics import TfliteAddRequant, TfliteAverage, TfliteRequant
@@ -25,6 +26,7 @@ AttrData = Callable[[Node, str, Array], Any]
 
 _NUMBERS: dict[str, Any] = {
     "add_requant": AddRequant,
+    "normalize_requant": NormalizeRequant,
     "qtype": QType,
     "requant": Requant,
     "tflite_add_requant": TfliteAddRequant,

@@ -1,0 +1,80 @@
+"""Layer and RMS normalization over channels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nnef_hw.arithmetic.normalization import OFFSET_BITS, NormalizeRequant
+from nnef_hw.arithmetic.numerics import signed_bits
+from nnef_hw.hardware.devices import Device
+from nnef_hw.ir import layers
+from nnef_hw.parts import Part
+from nnef_hw.parts.functions.normalize import SPACINGS, Normalize
+from nnef_hw.streaming.layers.layer import Call, Contents, Folding, Layer, lowers
+
+__all__ = ["NormalizeFolding", "NormalizeLayer"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NormalizeFolding(Folding):
+    """Cycles per code."""
+
+    spacing: int
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class NormalizeLayer(Layer[NormalizeFolding]):
+    """Normalization over channels; ``mult`` and ``offset`` have one number, or one per channel."""
+
+    label = "normalize"
+
+    pixels: int
+    channels: int
+    requant: NormalizeRequant
+    mult: NDArray[np.int64]
+    offset: NDArray[np.int64]
+
+    def foldings(self, device: Device) -> Sequence[NormalizeFolding]:
+        del device
+        return [NormalizeFolding(spacing=spacing) for spacing in SPACINGS]
+
+    def _part(self, folding: NormalizeFolding, device: Device) -> Normalize:
+        half = (1 << OFFSET_BITS - 1) + (self.requant.zero_point << OFFSET_BITS)
+        return Normalize(
+            channels=self.channels, bits=self.source.bits, signed=self.source.signed,
+            out_bits=self.target.bits, out_signed=self.target.signed,
+            centered=self.requant.centered, epsilon_bits=self.requant.epsilon.bit_length(),
+            fraction=self.requant.fraction,
+            offset_bits=signed_bits(int(self.offset.min()) + half, int(self.offset.max()) + half),
+            scales=self.mult.size, offsets=self.offset.size, spacing=folding.spacing,
+            ram=device.ram,
+        )  # fmt: skip
+
+    def parts(self, folding: NormalizeFolding, device: Device) -> tuple[Part, ...]:
+        return (self._part(folding, device),)
+
+    def cycles(self, folding: NormalizeFolding, device: Device) -> int:
+        return self.pixels * self._part(folding, device).pixel_cycles
+
+    def contents(self, folding: NormalizeFolding) -> Contents:
+        del folding
+        return {
+            "normalize": {
+                "requant": self.requant,
+                "zero_point": self.source.zero_point,
+                "mult": self.mult.tolist(),
+                "offset": self.offset.tolist(),
+            }
+        }
+
+
+@lowers("normalize")
+def _lower_normalize(call: Call[layers.Normalization]) -> NormalizeLayer:
+    layer = call.layer
+    return NormalizeLayer(
+        **call.common, **call.extents, requant=layer.requant, mult=layer.mult, offset=layer.offset
+    )

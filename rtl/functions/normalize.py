@@ -1,0 +1,425 @@
+"""Layer and RMS normalization over the channels of a pixel, in integers."""
+
+from dataclasses import dataclass
+
+from amaranth import *
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from nnef_hw import parts
+from nnef_hw.arithmetic.normalization import FACTOR_BITS, OFFSET_BITS, ROOT_BITS
+from nnef_hw.arithmetic.numerics import signed_bits
+from nnef_hw.rtl.arrays.requantizer import constants_in_turn
+from nnef_hw.rtl.base.memory import TiledMemory
+from nnef_hw.rtl.base.primitives import (
+    delayed,
+    lut_product,
+    masked_difference,
+    multiply_add,
+    restarted_sum,
+)
+from nnef_hw.rtl.streams.stream import Fifo, beat_layout, check_limits
+
+__all__ = ["Normalize"]
+
+
+@dataclass
+class _Pixel:
+    """What the multipliers take of a pixel: sum, inverse root, exponent; whether it is the last."""
+
+    total: Value
+    root: Value
+    exponent: Value
+    last: Value
+
+
+@dataclass
+class _Item:
+    """What a stage hands to the next one; product and low digits are there a step later."""
+
+    valid: Value
+    last: Value
+    operand: Value
+    digits: Value
+    product: Value
+    low: Value
+
+
+class Normalize(wiring.Component):
+    """Normalize the codes of a pixel, scale them, and add offsets.
+
+    Golden model: :meth:`nnef_hw.arithmetic.normalization.NormalizeRequant.apply` of ``code - zero
+    point``. While a pixel comes in and is summed up, the inverse root of the variance of the one
+    before it is found, bit by bit, and the codes of the one before that are multiplied, a code
+    every ``spacing`` cycles. Codes wait in a memory for two pixels.
+
+    A pixel takes ``pixel_cycles`` of its part if its codes come as fast. A
+    :class:`~nnef_hw.rtl.streams.stream.Fifo` of two codes ends the multipliers; they, and the
+    memory's read port, move in step, in the cycles in which that is not full.
+
+    Parameters
+    ----------
+    requant : NormalizeRequant
+        Epsilon, shift, zero point, limits.
+    zero_point : int
+        That of the codes.
+    mult, offset : list[int]
+        One, or one per channel.
+
+    Members
+    -------
+    i : In(stream.Signature(beat_layout))
+    o : Out(stream.Signature(beat_layout))
+
+    Raises
+    ------
+    ValueError
+        If the limits of ``requant`` are not codes of the output, or it has another fraction or
+        number of channels than its part.
+    """
+
+    unproved = "the solver would have to multiply; tests simulate it under stalls"
+
+    def __init__(self, part: parts.Normalize, *, requant, zero_point, mult, offset):
+        check_limits(part, requant)
+        given = requant.channels, requant.fraction, requant.centered, len(mult), len(offset)
+        wanted = part.channels, part.fraction, part.centered, part.scales, part.offsets
+        if given != wanted:
+            raise ValueError(f"Normalize has channels, fraction, mean, scales and offsets {given}, "
+                             f"its part {wanted}")
+        self.part = part
+        self.requant = requant
+        self.zero_point = zero_point
+        self.mult = mult
+        self.offset = offset
+        codes = beat_layout(bits=part.bits, signed=part.signed, lanes=1)
+        results = beat_layout(bits=part.out_bits, signed=part.out_signed, lanes=1)
+        super().__init__({"i": In(stream.Signature(codes)), "o": Out(stream.Signature(results))})
+
+    def elaborate(self, platform):
+        m = Module()
+        part = self.part
+        m.submodules.codes = codes = TiledMemory(part.code_memory, writable=True)
+        sums = self._load(m, platform, codes)
+        self._multiply(m, platform, codes, self._find_root(m, platform, sums))
+        return m
+
+    def _difference(self, code):
+        """Return a code less its zero point; where the mean is taken, less the middle code."""
+        if not self.part.centered:
+            return code - self.zero_point
+        return code if self.part.signed else Cat(code[:-1], ~code[-1]).as_signed()
+
+    def _position(self, m, advance, *, name):
+        """Return index and bank of a code, which ``advance`` moves on, and whether it is final."""
+        index = Signal(range(self.part.channels), name=f"{name}_index")
+        bank = Signal(name=f"{name}_bank")
+        final = Signal(name=f"{name}_final")
+        m.d.comb += final.eq(index == self.part.channels - 1)
+        with m.If(advance):
+            m.d.sync += [index.eq(Mux(final, 0, index + 1)), bank.eq(bank ^ final)]
+        return index, bank, final
+
+    def _load(self, m, platform, codes):
+        """Take pixels into the banks in turn; return their sums, which stay until the next."""
+        part = self.part
+        code = self.i.payload.data[0]
+        self.filled = filled = [Signal(name=f"filled{n}") for n in range(2)]
+        self.last = last = [Signal(name=f"pixel_last{n}", reset_less=True) for n in range(2)]
+        accept = Signal()
+        index, bank, final = self._position(m, accept, name="load")
+        m.d.comb += [
+            self.i.ready.eq(~Mux(bank, filled[1], filled[0])),
+            accept.eq(self.i.valid & self.i.ready),
+            codes.write_address.eq(Cat(index, bank)),
+            codes.write_data.eq(code),
+            codes.write_enable.eq(accept),
+        ]
+        for n in range(2):
+            with m.If(accept & (bank == n)):
+                m.d.sync += [filled[n].eq(final), last[n].eq(self.i.payload.last)]
+
+        difference = Signal(signed(part.difference_bits), name="difference", reset_less=True)
+        m.d.sync += difference.eq(self._difference(code))
+        # Both halves of the digits at once, then their sum.
+        split = max(1, len(difference) // 4 * 2)
+        halves = []
+        for name, digits in (("low", difference[:split]), ("high", difference[split:].as_signed())):
+            product = lut_product(m, platform, digits, difference, name=f"{name}_product")
+            register = Signal(product.shape(), name=f"{name}_half", reset_less=True)
+            m.d.sync += register.eq(product)
+            halves.append(register)
+        low, high = halves
+        square = Signal(2 * len(difference), name="square", reset_less=True)
+        m.d.sync += square.eq(Cat(low[:split], (low >> split) + high))
+
+        added = delayed(m, difference, 2, name="added")
+        first, valid, ends = (
+            delayed(m, value, 3, name=name, is_flag=name == "adds")
+            for name, value in (("first", index == 0), ("adds", accept), ("ends", accept & final))
+        )
+        total = Signal(signed(part.sum_bits), name="total", reset_less=True)
+        squares = Signal(signed(part.square_bits + 1), name="squares", reset_less=True)
+        with m.If(valid):
+            m.d.sync += [
+                register.eq(restarted_sum(m, platform, ~first, register, value, name=f"{name}_sum"))
+                for name, register, value in (("code", total, added), ("square", squares, square))
+            ]
+        return total, squares, ends
+
+    def _find_root(self, m, platform, sums):
+        """Find the inverse root of each pixel's variance; return what waits until it is taken."""
+        part = self.part
+        total, squares, ends = sums
+        complete = Signal()
+        width = part.radicand_bits
+        radicand = Signal(width, reset_less=True)
+        kept = Signal.like(total, name="kept_total", reset_less=True)
+        # the sum times a power of two, and its bits that are left
+        moved = Signal(width, name="moved_total", reset_less=True)
+        bits_left = Signal(part.sum_bits, reset_less=True)
+        remainder = Signal(ROOT_BITS + 1, reset_less=True)
+        root = Signal(ROOT_BITS, reset_less=True)
+        inverse = Signal(FACTOR_BITS, reset_less=True)
+        exponent = Signal(range(width // 2), reset_less=True)
+        step = Signal(range(max(part.sum_bits, width // 2, ROOT_BITS)))
+        bank = Signal(name="root_bank")
+        self.taken = taken = Signal()
+        self.rooted = rooted = Signal()
+
+        # A root takes two bits of the radicand at a time, its inverse one of 2**32 - 1.
+        dividing = Signal()
+        digits = Mux(dividing, Cat(Const(1, 1), remainder), Cat(radicand[-2:], remainder))
+        divisor = Mux(dividing, root, Cat(Const(1, 2), root))
+        rest = Signal(signed(ROOT_BITS + 4))
+        fits = Signal()
+        m.d.comb += [rest.eq(digits - divisor), fits.eq(~rest[-1])]
+        following = Mux(fits, rest, digits)
+
+        def count(state, cycles):
+            """Stay for so many cycles."""
+            m.d.sync += step.eq(step + 1)
+            with m.If(step == cycles - 1):
+                m.d.sync += step.eq(0)
+                m.next = state
+
+        with m.FSM():
+            with m.State("IDLE"):
+                m.d.sync += [
+                    radicand.eq(part.channels * squares.as_unsigned()),
+                    kept.eq(total if part.centered else 0),
+                    step.eq(0),
+                ]
+                with m.If(complete):
+                    m.d.sync += complete.eq(0)
+                    m.next = "PREPARE"
+            with m.State("PREPARE"):
+                magnitude = Signal(part.sum_bits)
+                m.d.comb += magnitude.eq(Mux(kept[-1], -kept, kept))
+                m.d.sync += [
+                    radicand.eq(radicand + max(self.requant.epsilon, 0)),
+                    moved.eq(magnitude),
+                    bits_left.eq(magnitude),
+                ]
+                m.next = "SQUARE" if part.centered else "SETTLE"
+            if part.centered:
+                with m.State("SQUARE"):
+                    less = masked_difference(
+                        m, platform, bits_left[0], Cat(moved, Const(0, 1)).as_signed(),
+                        Cat(radicand, Const(0, 1)).as_signed(), name="less_square")
+                    m.d.sync += [
+                        radicand.eq(less),
+                        moved.eq(moved << 1),
+                        bits_left.eq(bits_left >> 1),
+                    ]
+                    count("SETTLE", part.sum_bits)
+            with m.State("SETTLE"):
+                # 0 only without an epsilon: the codes, and so the results, are all the same
+                m.d.sync += [
+                    radicand[0].eq(radicand[0] | ~radicand.any()),
+                    exponent.eq(width // 2 - 1),
+                    remainder.eq(0),
+                    root.eq(0),
+                ]
+                m.next = "NORMALIZE" if width > 2 else "ROOT"
+            with m.State("NORMALIZE"):
+                with m.If(~radicand[-2:].any()):
+                    m.d.sync += [radicand.eq(radicand << 2), exponent.eq(exponent - 1)]
+                count("ROOT", width // 2 - 1)
+            with m.State("ROOT"):
+                m.d.sync += [
+                    remainder.eq(following),
+                    root.eq(Cat(fits, root)),
+                    radicand.eq(radicand << 2),
+                ]
+                with m.If(step == ROOT_BITS - 1):
+                    # a dividend of ones: its upper half is less than the root
+                    m.d.sync += remainder.eq((1 << FACTOR_BITS) - 1)
+                count("DIVIDE", ROOT_BITS)
+            with m.State("DIVIDE"):
+                m.d.comb += dividing.eq(1)
+                m.d.sync += [remainder.eq(following), inverse.eq(Cat(fits, inverse))]
+                count("WAIT", FACTOR_BITS)
+            with m.State("WAIT"):
+                m.d.comb += rooted.eq(1)
+                with m.If(taken):
+                    m.d.sync += bank.eq(~bank)
+                    m.next = "IDLE"
+        # Sums of one code may be complete in the cycle in which those before them are taken.
+        with m.If(ends):
+            m.d.sync += complete.eq(1)
+        return _Pixel(kept, inverse, exponent, Mux(bank, self.last[1], self.last[0]))
+
+    def _multiply(self, m, platform, codes, found):
+        """Multiply the codes of a pixel by its inverse root, then by the scales."""
+        part, requant = self.part, self.requant
+        m.submodules.results = results = Fifo(self.o.payload.shape())
+        wiring.connect(m, results.o, wiring.flipped(self.o))
+        advance = results.i.ready
+
+        pixel = _Pixel(*(
+            Signal.like(value, name=f"pixel_{name}", reset_less=True)
+            for name, value in vars(found).items()
+        ))
+        busy, read = Signal(name="busy"), Signal(name="all_read")
+        issue = Signal()
+        index, bank, final = self._position(m, advance & issue, name="read")
+        # steps until the next code may be read
+        rest = Signal(range(part.spacing))
+        m.d.comb += [
+            issue.eq(busy & ~read & (rest == 0)),
+            codes.read_address.eq(Cat(index, bank)),
+            codes.read_enable.eq(advance),
+        ]
+        for n, filled in enumerate(self.filled):
+            with m.If(advance & issue & final & (bank == n)):
+                m.d.sync += filled.eq(0)
+        with m.If(advance):
+            if part.spacing > 1:
+                m.d.sync += rest.eq(Mux(issue, part.spacing - 1, rest - (rest != 0)))
+            with m.If(issue & final):
+                m.d.sync += read.eq(1)
+        flags = [(issue, issue & final)]
+        for n in range(2):
+            flag = Signal(name=f"read{n}"), Signal(name=f"read_final{n}")
+            with m.If(advance):
+                m.d.sync += [flag[0].eq(flags[-1][0]), flag[1].eq(flags[-1][1])]
+            flags.append(flag)
+        valid, is_final = flags[-1]
+        m.d.comb += self.taken.eq(self.rooted & (~busy | (advance & is_final)))
+        with m.If(advance & is_final):
+            m.d.sync += busy.eq(0)
+        with m.If(self.taken):
+            m.d.sync += [busy.eq(1), read.eq(0)]
+            m.d.sync += [register.eq(value) for register, value in
+                         zip(vars(pixel).values(), vars(found).values(), strict=True)]
+
+        scaled = Signal(signed(part.difference_bits + part.channels.bit_length()), reset_less=True)
+        code = codes.read_data.as_signed() if part.signed else codes.read_data
+        with m.If(advance):
+            m.d.sync += scaled.eq(part.channels * self._difference(code))
+        beside = Signal(signed(part.deviation_bits), name="beside")
+        m.d.comb += beside.eq(scaled - pixel.total)
+        item = self._product(m, platform, "root", advance, _Item(
+            valid, pixel.last & is_final, beside, Cat(pixel.root, pixel.exponent), Const(0),
+            Const(0, FACTOR_BITS)))
+
+        # The digits are used up; the exponent is left. 16 - fraction + exponent bits are cut.
+        exponent = Signal.like(found.exponent, name="cut", reset_less=True)
+        normal = Signal(signed(part.normal_bits), name="normal", reset_less=True)
+        product = Cat(item.low[FACTOR_BITS - part.fraction:], item.product).as_signed()
+        with m.If(advance):
+            m.d.sync += [exponent.eq(item.digits), normal.eq(product >> exponent)]
+        valid, last = self._later(m, advance, (item.valid, item.last), 2, name="normal")
+        scales = [abs(mult) | (mult < 0) << FACTOR_BITS for mult in self.mult]
+        scale = self._in_turn(m, "scales", scales, FACTOR_BITS + 1, part.tables[0], advance & valid)
+        item = self._product(m, platform, "scale", advance, _Item(
+            valid, last, Mux(scale[-1], -normal, normal), scale[:FACTOR_BITS], Const(0),
+            Const(0, FACTOR_BITS)))
+
+        whole = Cat(item.low, item.product).as_signed() >> requant.shift - OFFSET_BITS
+        valid, last = self._later(m, advance, (item.valid, item.last), 1, name="scaled")
+        half = (1 << OFFSET_BITS - 1) + (requant.zero_point << OFFSET_BITS)
+        offset = self._in_turn(m, "offsets", [offset + half for offset in self.offset],
+                               part.offset_bits, part.tables[1], advance & valid).as_signed()
+        total = whole + offset
+        limits = signed_bits(requant.lo, requant.hi)
+        rounded = Signal(signed(max(len(total) - OFFSET_BITS, limits)), name="rounded",
+                         reset_less=True)
+        with m.If(advance):
+            m.d.sync += rounded.eq(total >> OFFSET_BITS)
+        lo, hi = requant.lo, requant.hi
+        valid, last = self._later(m, advance, (valid, last), 1, name="rounded")
+        m.d.comb += [
+            results.i.valid.eq(valid),
+            results.i.payload.last.eq(last),
+            results.i.payload.data[0].eq(Mux(rounded < lo, lo, Mux(rounded > hi, hi, rounded))),
+        ]
+
+    @staticmethod
+    def _later(m, advance, flags, steps, *, name):
+        """Return ``valid`` and ``last`` of an item so many steps later."""
+        valid, last = flags
+        for n in range(steps):
+            following = (Signal(name=f"{name}_valid{n}"),
+                         Signal(name=f"{name}_last{n}", reset_less=True))
+            with m.If(advance):
+                m.d.sync += [following[0].eq(valid), following[1].eq(last)]
+            valid, last = following
+        return valid, last
+
+    @staticmethod
+    def _in_turn(m, name, words, width, tables, take):
+        """Return a register with the first word, then with the next one after each ``take``."""
+        mask = (1 << width) - 1
+        if len(words) == 1:
+            return Const(words[0] & mask, width)
+        m.submodules[name] = inner = Module()
+        return constants_in_turn(inner, [word & mask for word in words], width, tables, take)
+
+    def _product(self, m, platform, name, advance, item):
+        """Multiply by 16 digits, a stage after the other."""
+        for n in range(self.part.stages):
+            item = self._stage(m, platform, f"{name}{n}", advance, item)
+        return item
+
+    def _stage(self, m, platform, name, advance, item):
+        """Multiply by the next ``spacing`` digits, the lowest first.
+
+        Items come at least as many steps apart. The result leaves with the last of them.
+        """
+        spacing, width = self.part.spacing, self.part.digit_bits
+        consumed = spacing * width
+        operand = Signal(signed(len(item.operand)), name=f"{name}_operand", reset_less=True)
+        digits = Signal(len(item.digits), name=f"{name}_digits", reset_less=True)
+        product = Signal.like(operand, name=f"{name}_product", reset_less=True)
+        low = Signal(FACTOR_BITS, name=f"{name}_low", reset_less=True)
+        last = Signal(name=f"{name}_last", reset_less=True)
+        step = Signal(range(spacing), name=f"{name}_step")
+        busy = Signal(name=f"{name}_busy")
+        finishing = Signal(name=f"{name}_finishing")
+        first = step == 0
+        base, choice = item.product, {}
+        if spacing > 1:
+            base, choice = product, {"select": first, "other": item.product}
+        partial = multiply_add(m, platform, base, digits[:width], operand,
+                               width=len(operand) + width, name=f"{name}_partial", **choice)
+        m.d.comb += finishing.eq(busy & (step == spacing - 1))
+        with m.If(advance):
+            m.d.sync += [
+                product.eq(partial >> width),
+                low.eq(Cat(Mux(first, item.low, low)[width:FACTOR_BITS], partial[:width])),
+                digits[:consumed].eq(digits[:consumed] >> width),
+                step.eq(step + 1),
+            ]
+            with m.If(item.valid):
+                m.d.sync += [
+                    operand.eq(item.operand),
+                    digits.eq(item.digits),
+                    last.eq(item.last),
+                    step.eq(0),
+                    busy.eq(1),
+                ]
+            with m.Elif(finishing):
+                m.d.sync += busy.eq(0)
+        return _Item(finishing, last, operand, digits[consumed:], product, low)
