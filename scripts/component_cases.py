@@ -80,6 +80,13 @@ def component_cases(device: Device) -> Iterator[Case]:
             )
             # Of two channels an ECP5's subtractors become LUTs without carry chains.
             yield Case(pipelined, {"table": exponentials}, typical=channels > 2)
+    finer = Softmax(channels=64, bits=8, signed=True, ram=device.ram, places=13)
+    yield Case(finer, {"table": exponentials})
+    for stages in (1, 4):
+        pipelined = PipelinedSoftmax(
+            channels=64, bits=8, signed=True, ram=device.ram, stages=stages, out_bits=12, places=15
+        )
+        yield Case(pipelined, {"table": exponentials})
     yield from _normalizations(device)
     yield from stream_cases(device)
     yield from tap_cases(device)

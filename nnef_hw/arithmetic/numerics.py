@@ -7,6 +7,7 @@ a code.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 __all__ = [
     "MAX_PRODUCT_BITS",
     "MAX_SHIFT",
+    "MAX_SOFTMAX_PLACES",
     "AddRequant",
     "FloatArray",
     "IntArray",
@@ -31,6 +33,7 @@ __all__ = [
     "fold_zero_point",
     "signed_bits",
     "softmax_codes",
+    "softmax_places",
 ]
 
 IntArray = NDArray[np.int64]
@@ -431,6 +434,10 @@ def accumulator_range(
 
 
 SOFTMAX_QTYPE = QType(bits=8, signed=False, scale=1 / 256, zero_point=0)
+"""Format of a softmax's results, unless they are summed up in the network."""
+
+MAX_SOFTMAX_PLACES = 16
+"""Most bits of a probability below 1: those of an exponential."""
 
 
 def exp_table(scale: float, entries: int = 256) -> IntArray:
@@ -439,15 +446,34 @@ def exp_table(scale: float, entries: int = 256) -> IntArray:
     return np.floor(65535 * np.exp(-scale * d) + 0.5).astype(np.int64)
 
 
-def softmax_codes(codes: ArrayLike, table: ArrayLike, axis: int = 1) -> IntArray:
-    """Softmax on codes with an :func:`exp_table`; the result is of :data:`SOFTMAX_QTYPE`.
+def softmax_places(qtype: QType) -> int:
+    """Return p of a softmax's format, whose scale is ``2**-p``: 8..16, at least its bits.
 
-    ``e = table[max - q]``, ``y = min(255, (512 * e + S) div (2 * S))`` with S the sum of e.
+    Raises
+    ------
+    ValueError
+        If it is no format of a softmax.
+    """
+    assert isinstance(qtype.scale, float), "activations have one scale"
+    places = round(-math.log2(qtype.scale))
+    is_plain = not qtype.signed and qtype.zero_point == 0 and qtype.scale == 2.0**-places
+    if not (is_plain and SOFTMAX_QTYPE.bits <= qtype.bits <= places <= MAX_SOFTMAX_PLACES):
+        raise ValueError(f"a softmax has no results of the format {qtype}")
+    return places
+
+
+def softmax_codes(
+    codes: ArrayLike, table: ArrayLike, axis: int = 1, qtype: QType = SOFTMAX_QTYPE
+) -> IntArray:
+    """Softmax on codes with an :func:`exp_table`; the result is of a format of scale ``2**-p``.
+
+    ``e = table[max - q]``, ``y = min(hi, (2**(p + 1) * e + S) div (2 * S))`` with S the sum of e.
     """
     q = np.asarray(codes, np.int64)
     e = np.asarray(table, np.int64)[q.max(axis=axis, keepdims=True) - q]
     total = e.sum(axis=axis, keepdims=True)
-    result: IntArray = np.minimum(255, (512 * e + total) // (2 * total))
+    places = softmax_places(qtype)
+    result: IntArray = np.minimum(qtype.hi, ((e << places + 1) + total) // (2 * total))
     return result
 
 

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from nnef_hw.arithmetic.numerics import QType
+from nnef_hw.arithmetic.numerics import MAX_SOFTMAX_PLACES, QType
 from nnef_hw.arithmetic.tables import TABLE_BITS
 from nnef_hw.errors import SampleError, UnsupportedError
 from nnef_hw.ir import Graph, Node, State, Trait
@@ -239,6 +239,11 @@ class Formats:
         """Return the interval beyond which readers of an activation told nothing on samples."""
         return self._found[name].seen if name in self._found else EVERYTHING
 
+    def leaves(self, node: Node) -> bool:
+        """Whether a result goes to the outputs, and nowhere else; it may be moved on the way."""
+        readers = self.graph.consumers(node.name)
+        return all(reader.has(Trait.MOVES) and self.leaves(reader) for reader in readers)
+
     def shown(self, name: str) -> Interval:
         """Return the interval of a result beyond which its codes, or its readers, tell nothing."""
         given, found = self.authors(name), self._found.get(name)
@@ -321,8 +326,18 @@ class Probability(Rule):
     """A format for values from 0 to 1."""
 
     def format(self, formats: Formats, node: Node) -> QType:
-        del node
-        return softmax_qtype(formats.scheme.rounding)
+        """Take finer steps where no probability is near 1, and results are summed up."""
+        usual = softmax_qtype(formats.scheme.rounding)
+        is_given = formats.graph.tensor(node.name).quant is not None
+        is_tflite = formats.scheme.rounding == "tflite"
+        if is_tflite or is_given or not formats.has_samples or formats.leaves(node):
+            return usual
+        bits = min(
+            max(formats.scheme_of(node.name).activation_bits, usual.bits), MAX_SOFTMAX_PLACES
+        )
+        _, most = formats.span(node.name)
+        places = math.floor(math.log2(((1 << bits) - 0.5) / max(most, 2.0**-MAX_SOFTMAX_PLACES)))
+        return QType(bits, signed=False, scale=2.0 ** -min(max(places, bits), MAX_SOFTMAX_PLACES))
 
 
 @rules(Trait.INDEX)

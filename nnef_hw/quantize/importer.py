@@ -45,7 +45,7 @@ from nnef_hw.ir import (
 )
 from nnef_hw.ir.activation import activation_limits
 from nnef_hw.ir.operators import PadAttributes, PerOperator, PoolAttributes
-from nnef_hw.quantize.params import MULT_BITS, FixedParams, index_qtype, softmax_qtype
+from nnef_hw.quantize.params import MULT_BITS, FixedParams, index_qtype
 from nnef_hw.quantize.tflite.short_arithmetic import short_product, short_sum, short_table
 from nnef_hw.quantize.tflite.tables import single_quotient, tflite_table
 from nnef_hw.reference import unary_function
@@ -223,7 +223,7 @@ def _index(builder: _Builder, node: Node) -> Node:
 @converts("softmax")
 def _softmax(builder: _Builder, node: Node) -> Node:
     source = builder.qtype(node.inputs[0])
-    builder.set_qtype(node.name, softmax_qtype(builder.params.rounding))
+    builder.take_format(node)
     _check_table(node, source)
     make_table = tflite_exp_table if builder.is_tflite else exp_table
     return node.with_attrs(table=make_table(_scale(source), 1 << source.bits))

@@ -7,9 +7,8 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from nnef_hw import parts
-from nnef_hw.parts.functions.softmax import QUOTIENT_BITS
 from nnef_hw.rtl.base.memory import TiledMemory
-from nnef_hw.rtl.functions.softmax import ExponentialLookup
+from nnef_hw.rtl.functions.softmax import ExponentialLookup, saturated
 from nnef_hw.rtl.streams.stream import beat_layout
 
 __all__ = ["PipelinedSoftmax"]
@@ -46,7 +45,7 @@ class _Division:
 
 
 class PipelinedSoftmax(wiring.Component):
-    """Softmax of the codes of a pixel, to unsigned 8-bit probabilities in 1/256.
+    """Softmax of the codes of a pixel, to unsigned probabilities.
 
     Golden model: :func:`nnef_hw.arithmetic.numerics.softmax_codes`. While a pixel comes in, the
     exponentials of the one before it are summed, and those of the one before that are divided by
@@ -75,7 +74,7 @@ class PipelinedSoftmax(wiring.Component):
         codes = beat_layout(bits=part.bits, signed=part.signed, lanes=1)
         super().__init__({
             "i": In(stream.Signature(codes)),
-            "o": Out(stream.Signature(beat_layout(bits=8, signed=False, lanes=1))),
+            "o": Out(stream.Signature(beat_layout(bits=part.out_bits, signed=False, lanes=1))),
         })
 
     def elaborate(self, platform):
@@ -194,19 +193,19 @@ class PipelinedSoftmax(wiring.Component):
 
         steps = self.part.stages * self.part.interval
         dividend = Signal(steps + len(divisor) + 1)
-        m.d.comb += dividend.eq((exponential << QUOTIENT_BITS) + divisor)
+        m.d.comb += dividend.eq((exponential << self.part.quotient_bits) + divisor)
         item = _Division(valid=fetched, remainder=dividend, divisor=divisor,
                          last=last & fetched_final)
         accepts = [Signal(name=f"accept{n}") for n in range(self.part.stages + 1)]
         m.d.comb += enter.eq(fetched & accepts[0])
         for n in range(self.part.stages):
             item = self._stage(m, item, accepts[n], accepts[n + 1], steps, n)
-        quotient = item.remainder[:QUOTIENT_BITS]
+        quotient = item.remainder[:self.part.quotient_bits]
         m.d.comb += accepts[-1].eq(~self.o.valid | self.o.ready)
         with m.If(accepts[-1]):
             m.d.sync += [
                 self.o.valid.eq(item.valid),
-                self.o.payload.data[0].eq(Mux(quotient[8], 255, quotient)),
+                self.o.payload.data[0].eq(saturated(self.part, quotient)),
                 self.o.payload.last.eq(item.last),
             ]
 

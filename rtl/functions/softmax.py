@@ -5,11 +5,10 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from nnef_hw import parts
-from nnef_hw.parts.functions.softmax import QUOTIENT_BITS
 from nnef_hw.rtl.base.memory import TiledMemory
 from nnef_hw.rtl.streams.stream import beat_layout
 
-__all__ = ["ExponentialLookup", "PixelSum", "Softmax", "table_ports"]
+__all__ = ["ExponentialLookup", "PixelSum", "Softmax", "saturated", "table_ports"]
 
 
 def table_ports(part):
@@ -21,6 +20,12 @@ def table_ports(part):
         "table_data": In(part.exponential_bits),
         "table_enable": In(1),
     }
+
+
+def saturated(part, quotient):
+    """Return a quotient in the bits of a probability."""
+    bits = part.out_bits
+    return Mux(quotient[bits:].any(), (1 << bits) - 1, quotient[:bits])
 
 
 class ExponentialLookup:
@@ -178,7 +183,7 @@ class PixelSum:
 
 
 class Softmax(wiring.Component):
-    """Softmax of the codes of a pixel, to unsigned 8-bit probabilities in 1/256.
+    """Softmax of the codes of a pixel, to unsigned probabilities.
 
     Golden model: :func:`nnef_hw.arithmetic.numerics.softmax_codes`. One pixel takes
     ``pixel_cycles`` of its part: load and find the maximum, sum the exponentials, then one serial
@@ -203,25 +208,25 @@ class Softmax(wiring.Component):
         codes = beat_layout(bits=part.bits, signed=part.signed, lanes=1)
         super().__init__({
             "i": In(stream.Signature(codes)),
-            "o": Out(stream.Signature(beat_layout(bits=8, signed=False, lanes=1))),
+            "o": Out(stream.Signature(beat_layout(bits=part.out_bits, signed=False, lanes=1))),
             **table_ports(part),
         })
 
     def elaborate(self, platform):
         m = Module()
-        sum_bits = self.part.sum_bits
-        pixel = PixelSum(m, self.part, self.table, self)
-        remainder = Signal(sum_bits + QUOTIENT_BITS + 1, reset_less=True)
-        divisor = Signal(sum_bits + QUOTIENT_BITS)
-        quotient = Signal(QUOTIENT_BITS)
-        step = Signal(range(QUOTIENT_BITS))
-        m.d.comb += divisor.eq(pixel.total << QUOTIENT_BITS)
+        part = self.part
+        pixel = PixelSum(m, part, self.table, self)
+        remainder = Signal(part.sum_bits + part.quotient_bits + 1, reset_less=True)
+        divisor = Signal(part.sum_bits + part.quotient_bits)
+        quotient = Signal(part.quotient_bits)
+        step = Signal(range(part.quotient_bits))
+        m.d.comb += divisor.eq(pixel.total << part.quotient_bits)
         with m.FSM():
             pixel.add_states(m, done="READ")
-            pixel.add_output_states(m, self.o, Mux(quotient[8], 255, quotient))
+            pixel.add_output_states(m, self.o, saturated(part, quotient))
             with m.State("START"):
                 m.d.sync += [
-                    remainder.eq((pixel.exponential << QUOTIENT_BITS) + pixel.total),
+                    remainder.eq((pixel.exponential << part.quotient_bits) + pixel.total),
                     step.eq(0),
                 ]
                 m.next = "DIVIDE"
@@ -232,6 +237,6 @@ class Softmax(wiring.Component):
                     quotient.eq(Cat(fits, quotient)),
                     step.eq(step + 1),
                 ]
-                with m.If(step == QUOTIENT_BITS - 1):
+                with m.If(step == part.quotient_bits - 1):
                     m.next = "OUTPUT"
         return m

@@ -1,3 +1,4 @@
+import math
 import re
 from fractions import Fraction
 
@@ -298,3 +299,29 @@ def test_softmax_of_equal_codes_divides_evenly_and_saturates_alone():
 
 def test_argmax_takes_the_first_of_several():
     assert argmax_codes([[1, 5, 5], [7, 7, 7]]).tolist() == [[1], [0]]
+
+
+def test_finer_probabilities_are_rounded_once(rng):
+    codes, table = rng.integers(0, 256, (50, 200)), exp_table(0.01)
+    e = table[codes.max(axis=1, keepdims=True) - codes]
+    for bits, places in [(8, 12), (12, 13), (16, 16)]:
+        qtype = QType(bits, False, 2.0**-places)
+        exact = [[Fraction(int(v), int(row.sum())) for v in row] for row in e]
+        expected = [
+            [min(qtype.hi, math.floor(p * 2**places + Fraction(1, 2))) for p in row]
+            for row in exact
+        ]
+        assert softmax_codes(codes, table, qtype=qtype).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    "qtype",
+    [
+        QType(8, False, 2.0**-7), QType(8, False, 2.0**-17), QType(8, True, 2.0**-8),
+        QType(8, False, 0.003), QType(12, False, 2.0**-10), QType(8, False, 2.0**-8, 1),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_formats_that_a_softmax_does_not_have(qtype):
+    with pytest.raises(ValueError, match="a softmax has no results of the format"):
+        softmax_codes([[1, 2]], exp_table(0.1), qtype=qtype)

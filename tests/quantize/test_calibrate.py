@@ -300,3 +300,39 @@ def test_scales_too_far_apart_are_refused_with_the_location(rng):
         UnsupportedError, match=r"net\.nnef:1: linear 'y': .* too large for 16 bits"
     ):
         build_fixed(simplify(builder.build()), params)
+
+
+def summed_probabilities(channels, rng, **attrs):
+    builder = GraphBuilder()
+    x = builder.input("x", (1, channels, 1, 4))
+    y = builder.op("softmax", x, name="p", axes=[1])
+    return simplify(builder.build(builder.conv(y, rng.normal(size=(3, channels, 1, 1)), **attrs)))
+
+
+@pytest.mark.parametrize(("channels", "places"), [(16, 10), (64, 12), (256, 14)])
+def test_probabilities_that_are_summed_up_are_as_fine_as_they_can_be(channels, places, rng):
+    """The more there are, the less is each: all lose as little."""
+    graph = summed_probabilities(channels, rng)
+    x = rng.normal(0, 0.3, (64, channels, 1, 4))
+    fixed = quantize(graph, {"x": x}, Scheme(calibration="minmax"))
+    assert fixed.tensor("p").qtype == QType(8, False, 2.0**-places)
+    found = dequantize_outputs(fixed, trace_fixed(fixed, quantize_inputs(fixed, {"x": x})))
+    real = np.exp(x) / np.exp(x).sum(axis=1, keepdims=True)
+    assert 10 * np.log10((real**2).sum() / ((real - found["p"]) ** 2).sum()) > 35
+
+
+def test_probabilities_have_as_many_bits_as_the_scheme_says(rng):
+    graph = summed_probabilities(8, rng)
+    samples = {"x": rng.normal(0, 5, (16, 8, 1, 4))}
+    for bits, qtype in [(4, QType(8, False, 2.0**-8)), (12, QType(12, False, 2.0**-12))]:
+        fixed = quantize(graph, samples, Scheme(activation_bits=bits))
+        assert fixed.tensor("p").qtype == qtype
+
+
+def test_probabilities_that_leave_have_a_format_that_no_sample_decides(rng):
+    builder = GraphBuilder()
+    y = builder.op("softmax", builder.input("x", (1, 64)), name="p", axes=[1])
+    graph = simplify(builder.build(builder.op("unsqueeze", y, shape=(1, 64, 1), axes=[2])))
+    fixed = quantize(graph, {"x": rng.normal(size=(8, 64))}, Scheme())
+    [name] = [node.name for node in fixed.nodes if node.op == "softmax"]
+    assert fixed.tensor(name).qtype == SOFTMAX_QTYPE

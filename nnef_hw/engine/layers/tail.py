@@ -73,8 +73,9 @@ tails = PerOperator[Callable[[Any, Device, dict[str, Any]], Tail]]("engine tail"
 
 @tails("softmax")
 def _softmax(layer: layers.Softmax, device: Device, fields: dict[str, Any]) -> Tail:
-    kind = TfliteSoftmax if layer.is_tflite else Softmax
-    part = kind(**fields, ram=device.ram)
+    part: TfliteSoftmax | Softmax = TfliteSoftmax(**fields, ram=device.ram)
+    if not layer.is_tflite:
+        part = Softmax(**fields, ram=device.ram, out_bits=layer.target.bits, places=layer.places)
     return Tail(layer.node, part, {"table": layer.table.tolist()})
 
 

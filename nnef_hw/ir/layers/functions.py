@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from nnef_hw.arithmetic.numerics import argmax_codes, argmin_codes, softmax_codes
+from nnef_hw.arithmetic.numerics import argmax_codes, argmin_codes, softmax_codes, softmax_places
 from nnef_hw.arithmetic.tables import look_up
 from nnef_hw.arithmetic.tflite.numerics import TFLITE_SOFTMAX_QTYPE, tflite_softmax_codes
 from nnef_hw.ir.graph import Node
@@ -61,10 +61,16 @@ class Softmax(Layer):
         """Whether it is computed as TensorFlow Lite does."""
         return self.target == TFLITE_SOFTMAX_QTYPE
 
+    @property
+    def places(self) -> int:
+        """Bits of a probability below 1, unless it is computed as TensorFlow Lite does."""
+        return softmax_places(self.target)
+
     def compute(self, *codes: Codes) -> Codes:
         [x] = codes
-        function = tflite_softmax_codes if self.is_tflite else softmax_codes
-        return function(x, self.table)
+        if self.is_tflite:
+            return tflite_softmax_codes(x, self.table)
+        return softmax_codes(x, self.table, qtype=self.target)
 
 
 @layers("argmax_reduce", "argmin_reduce")

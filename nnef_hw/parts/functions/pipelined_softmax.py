@@ -10,7 +10,7 @@ from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.blockram import Tiling, tile_memory
 from nnef_hw.parts.base.part import counter_bits
 from nnef_hw.parts.base.timing import Kernel, Log, Process, Stream
-from nnef_hw.parts.functions.softmax import QUOTIENT_BITS, SoftmaxPart
+from nnef_hw.parts.functions.softmax import DividingSoftmax
 
 __all__ = ["PipelinedSoftmax"]
 
@@ -19,7 +19,7 @@ SUM_LATENCY = 4
 
 
 @dataclass(frozen=True, kw_only=True)
-class PipelinedSoftmax(SoftmaxPart):
+class PipelinedSoftmax(DividingSoftmax):
     """Loads, sums and divides three pixels at once.
 
     Parameters
@@ -36,7 +36,7 @@ class PipelinedSoftmax(SoftmaxPart):
     @property
     def interval(self) -> int:
         """Cycles per probability."""
-        return -(-QUOTIENT_BITS // self.stages)
+        return -(-self.quotient_bits // self.stages)
 
     @property
     def latency(self) -> int:

@@ -13,10 +13,7 @@ from nnef_hw.parts.base.part import Part, Pipe, counter_bits
 from nnef_hw.parts.base.timing import Process, Stream
 from nnef_hw.parts.streams.pipeline import LUT_RAM_WORDS
 
-__all__ = ["QUOTIENT_BITS", "SerialSoftmax", "Softmax", "SoftmaxPart"]
-
-QUOTIENT_BITS = 9
-"""Bits of a probability, whose greatest value is 256."""
+__all__ = ["DividingSoftmax", "SerialSoftmax", "Softmax", "SoftmaxPart"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +52,27 @@ class SoftmaxPart(Part):
     def sum_bits(self) -> int:
         """Width of the sum of a pixel's exponentials."""
         return self.exponential_bits + counter_bits(self.channels)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DividingSoftmax(SoftmaxPart):
+    """Divides exponentials by their sum.
+
+    Parameters
+    ----------
+    out_bits
+        Bits of a probability, unsigned.
+    places
+        Bits of it below 1; it has no others.
+    """
+
+    out_bits: int = 8
+    places: int = 8
+
+    @property
+    def quotient_bits(self) -> int:
+        """Bits of a probability, the one above 1 included."""
+        return self.places + 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,7 +155,7 @@ class SerialSoftmax(SoftmaxPart, Pipe):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Softmax(SerialSoftmax):
+class Softmax(DividingSoftmax, SerialSoftmax):
     """Divides every exponential by their sum, a bit of the quotient per cycle."""
 
     component = "nnef_hw.rtl.functions.softmax:Softmax"
@@ -150,4 +168,4 @@ class Softmax(SerialSoftmax):
 
     @property
     def spacing(self) -> int:
-        return QUOTIENT_BITS + 5
+        return self.quotient_bits + 5

@@ -9,18 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.numerics import softmax_places
 from nnef_hw.hardware.devices import Device
 from nnef_hw.ir import layers
 from nnef_hw.parts import Part
 from nnef_hw.parts.functions.pipelined_softmax import PipelinedSoftmax
 from nnef_hw.parts.functions.softmax import Softmax
 from nnef_hw.parts.functions.tflite_softmax import TfliteSoftmax
-from nnef_hw.streaming.layers.layer import Call, Contents, Folding, Layer, lowers
+from nnef_hw.streaming.layers.layer import Call, Contents, Folding, Layer, lowers, size_steps
 
 __all__ = ["SoftmaxFolding", "SoftmaxLayer"]
-
-DIVISION_STAGES = (1, 2, 3, 5, 9)
-"""Numbers of stages, without those that are not faster than a smaller one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,8 +46,8 @@ class SoftmaxLayer(Layer[SoftmaxFolding]):
 
     def foldings(self, device: Device) -> Sequence[SoftmaxFolding]:
         del device
-        stages = (0,) if self.is_tflite else (0, *DIVISION_STAGES)
-        return [SoftmaxFolding(stages=count) for count in stages]
+        stages = () if self.is_tflite else size_steps(softmax_places(self.target) + 1)
+        return [SoftmaxFolding(stages=count) for count in (0, *stages)]
 
     def _part(
         self, folding: SoftmaxFolding, device: Device
@@ -58,9 +56,12 @@ class SoftmaxLayer(Layer[SoftmaxFolding]):
             "channels": self.channels, "bits": self.source.bits, "signed": self.source.signed,
             "ram": device.ram,
         }  # fmt: skip
+        if self.is_tflite:
+            return TfliteSoftmax(**parameters)
+        parameters |= {"out_bits": self.target.bits, "places": softmax_places(self.target)}
         if folding.stages:
             return PipelinedSoftmax(stages=folding.stages, **parameters)
-        return TfliteSoftmax(**parameters) if self.is_tflite else Softmax(**parameters)
+        return Softmax(**parameters)
 
     def parts(self, folding: SoftmaxFolding, device: Device) -> tuple[Part, ...]:
         return (self._part(folding, device),)

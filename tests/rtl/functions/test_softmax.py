@@ -3,7 +3,7 @@ import pytest
 from sweeps import covering, few
 
 from nnef_hw import parts
-from nnef_hw.arithmetic.numerics import exp_table, softmax_codes
+from nnef_hw.arithmetic.numerics import QType, exp_table, softmax_codes
 
 
 def pixels(rng, channels, bits, signed):
@@ -22,8 +22,9 @@ STAGES = [0, 1, 2, 3, 5, 9]
 
 
 def check(
-    drive, ram, rng, *, channels, stages, bits=8, signed=False, scale=0.05, pixels=pixels, **options
-):
+    drive, ram, rng, *, channels, stages, bits=8, signed=False, scale=0.05, pixels=pixels,
+    out=(8, 8), **options
+):  # fmt: skip
     codes = pixels(rng, channels, bits, signed)
     table = exp_table(scale, 1 << bits)
     items = [
@@ -31,9 +32,10 @@ def check(
         for n, code in enumerate(codes.reshape(-1).tolist())
     ]
     fields = {"channels": channels, "bits": bits, "signed": signed, "ram": ram}
+    fields |= {"out_bits": out[0], "places": out[1]}
     part = parts.PipelinedSoftmax(stages=stages, **fields) if stages else parts.Softmax(**fields)
     run = drive(part.build(table=table.tolist()), items, codes.size, **options)
-    expected = softmax_codes(codes, table)
+    expected = softmax_codes(codes, table, qtype=QType(out[0], False, 2.0 ** -out[1]))
     assert [item.data[0] for item in run.items] == expected.reshape(-1).tolist()
     assert [item.last for item in run.items] == [item["last"] for item in items]
     return part, run
@@ -46,6 +48,17 @@ def check(
 def test_probabilities(bits, signed, scale, stages, drive, ram, rng):
     check(
         drive, ram, rng, channels=4, bits=bits, signed=signed, scale=scale, stages=stages, stall=0.5
+    )
+
+
+@pytest.mark.parametrize(
+    ("out_bits", "places", "stages"),
+    covering([(8, 11), (8, 16), (12, 14), (16, 16)], [0, 1, 3, 17]),
+)
+def test_finer_probabilities(out_bits, places, stages, drive, ram, rng):
+    """All are as exact as their format; those beyond it are its greatest."""
+    check(
+        drive, ram, rng, channels=9, stages=stages, out=(out_bits, places), scale=0.002, stall=0.3
     )
 
 

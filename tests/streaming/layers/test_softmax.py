@@ -9,11 +9,13 @@ from sweeps import covering, few
 from nnef_hw.boards import find_board
 from nnef_hw.streaming.beats.beats import simulate_beats
 from nnef_hw.streaming.beats.fifos import give_fifos
-from nnef_hw.streaming.layers.softmax import DIVISION_STAGES
 from nnef_hw.streaming.search.solver import schedule
 from nnef_hw.testing import GraphBuilder
 
 FRAMES = 7
+
+DIVISION_STAGES = (1, 2, 3, 5, 9)
+"""Numbers of stages for 8 bits, without those that are not faster than a smaller one."""
 
 
 def linear(g, x, shape, rng):
@@ -51,6 +53,13 @@ def scaled(rng):
     return g.build(g.op("mul", x, g.op("softmax", x, axes=[1])))
 
 
+def weighted(rng):
+    """Sums of probabilities, none of which is great: their steps are finer than 1/256."""
+    g = GraphBuilder()
+    x = g.op("softmax", g.op("tanh", g.input("x", [1, 20, 2, 2])), name="softmax", axes=[1])
+    return g.build(g.conv(x, rng.normal(size=[3, 20, 1, 1])))
+
+
 def with_softmax(plan, target, stages):
     """Put a softmax of that many stages into a plan."""
     blocks = list(plan.blocks)
@@ -64,7 +73,7 @@ def with_softmax(plan, target, stages):
 
 @pytest.mark.parametrize(
     ("network", "stages"),
-    covering([alone, one_class, of_pixels, scaled], [0, *DIVISION_STAGES]),
+    covering([alone, one_class, of_pixels, scaled, weighted], [0, *DIVISION_STAGES]),
     ids=lambda value: getattr(value, "__name__", value),
 )
 def test_cycles_are_those_of_the_hardware(network, stages, fix, simulate, rng):
@@ -102,3 +111,13 @@ def test_a_final_softmax_does_not_bound_the_interval(board, fix, simulate, rng):
     slow = schedule(graph, target, target_fps=target.clock_mhz * 1e6 / 400)
     assert slow.blocks[-1].kind == "softmax"
     assert slow.resources.bram < plan.resources.bram
+
+
+def test_finer_steps_have_more_stages_to_choose_from(fix, rng):
+    graph = fix(weighted(rng))
+    qtype = graph.tensor("softmax").qtype
+    assert (qtype.bits, qtype.scale) == (8, 2.0**-10)
+    target = find_board("ecp5")
+    plan = schedule(graph, target, target_fps=target.clock_mhz * 1e6 / 100)
+    block = next(block for block in plan.blocks if block.op == "softmax")
+    assert (block.folding.stages, block.parts[0].quotient_bits) == (11, 11)
