@@ -8,17 +8,31 @@ from itertools import product
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+import numpy as np
 from bench_engine import fixed_network
 
 from nnef_hw.architectures import AUTO
 from nnef_hw.flow.options import BuildOptions
+from nnef_hw.frontend import load
 from nnef_hw.quantize import Scheme
 
 __all__ = ["FULL", "Build", "SETS"]
 
 ROOT = Path(__file__).resolve().parent.parent
 ZOO = Path(os.environ.get("NNEF_HW_ZOO", ROOT.parent / "shared" / "zoo"))
-DIGITS = ROOT / "examples" / "digits_cnn"
+SHARED = Path(os.environ.get("NNEF_HW_SHARED", ROOT.parent / "shared"))
+EXAMPLES = ROOT / "examples"
+DEEPLOY = SHARED / "attention" / "deeploy"
+MODELS = {
+    "digits_cnn": EXAMPLES / "digits_cnn" / "digits_cnn.nnef.tgz",
+    "digits_vit": EXAMPLES / "digits_vit" / "digits_vit.onnx",
+    "encoder_16x32": ROOT / "tests" / "cases" / "attention" / "encoder_16x32.onnx",
+    "EEGFormer": DEEPLOY / "EEGFormer" / "network.onnx",
+    "CCT_1_16_16_8": DEEPLOY / "CCT_1_16_16_8" / "network.onnx",
+    "CCT_2_32_32_128": DEEPLOY / "CCT_2_32_32_128_Opset20" / "network.onnx",
+}
+"""Networks that are not in the zoo; those without samples beside them are fed with noise."""
+NOISE_SAMPLES = 64
 
 
 class Build(NamedTuple):
@@ -44,9 +58,10 @@ class Build(NamedTuple):
 
     def options(self, out: Path) -> BuildOptions:
         """Return what is built below a folder."""
-        model, samples = ZOO / self.network / "model.nnef.tgz", ZOO / self.network / "samples.npz"
-        if self.network == "digits_cnn":
-            model, samples = DIGITS / "digits_cnn.nnef.tgz", DIGITS / "samples.npz"
+        model = MODELS.get(self.network, ZOO / self.network / "model.nnef.tgz")
+        samples = model.with_name("samples.npz")
+        if model.exists() and not samples.exists():
+            samples = _noise(model, out / f"{self.network}-noise.npz")
         # of random weights: quantized already, and fed with random codes
         is_random = self.network == "mobilenetv2"
         width = {} if self.weight_bits is None else {"weight_bits": self.weight_bits}
@@ -58,6 +73,20 @@ class Build(NamedTuple):
             seeds=self.seeds, fastest=self.fastest,
             out=out / f"{self.label}-{self.board}-{self.arch}".replace(" ", "-").replace("/", "-"),
         )  # fmt: skip
+
+
+def _noise(model: Path, path: Path) -> Path:
+    """Write noise of mean 0 and variance 1 for a model, unless the file is there; return it."""
+    if not path.exists():
+        graph, rng = load(model), np.random.default_rng(0)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shapes = {name: graph.tensor(name).shape[1:] for name in graph.inputs}
+        inputs = {
+            name: rng.normal(size=(NOISE_SAMPLES, *shape)).astype(np.float32)
+            for name, shape in shapes.items()
+        }
+        np.savez(path, **inputs)
+    return path
 
 
 def _engines() -> Iterator[Build]:
@@ -107,7 +136,16 @@ TANG = [
         ),
     )
 ]  # fmt: skip
+ATTENTION = [
+    Build("digits_vit", "tang_nano_20k", frames=100),
+    Build("digits_vit", "ulx3s_85f", frames=100),
+    Build("encoder_16x32", "ulx3s_85f"),
+    Build("EEGFormer", "tang_nano_20k"),
+    Build("CCT_1_16_16_8", "icebreaker"),
+    Build("CCT_2_32_32_128", "ulx3s_85f", frames=10),
+]
 SETS: dict[str, tuple[str, Sequence[Build]]] = {
+    "attention": ("only networks with attention", ATTENTION),
     "quick": ("without the ECP5 builds", QUICK),
     "large": ("only MLPerf Tiny's on an ECP5: three hours", LARGE),
     "tang": ("only the Tang Nanos: two hours", TANG),
