@@ -24,8 +24,8 @@ def table_ports(part):
 
 def saturated(part, quotient):
     """Return a quotient in the bits of a probability."""
-    bits = part.out_bits
-    return Mux(quotient[bits:].any(), (1 << bits) - 1, quotient[:bits])
+    above = quotient[part.out_bits:]
+    return Mux(above if len(above) == 1 else above.any(), (1 << part.out_bits) - 1, quotient)
 
 
 class ExponentialLookup:
