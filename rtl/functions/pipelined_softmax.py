@@ -45,7 +45,9 @@ class _Division:
 
 
 class PipelinedSoftmax(wiring.Component):
-    """Softmax of the codes of a pixel, to unsigned probabilities.
+    """Softmax of the codes of a pixel, to unsigned 8-bit probabilities in 1/256.
+
+    Or to others, if the part says so: of ``out_bits``, in steps of ``2**-places``.
 
     Golden model: :func:`nnef_hw.arithmetic.numerics.softmax_codes`. While a pixel comes in, the
     exponentials of the one before it are summed, and those of the one before that are divided by

@@ -183,7 +183,9 @@ class PixelSum:
 
 
 class Softmax(wiring.Component):
-    """Softmax of the codes of a pixel, to unsigned probabilities.
+    """Softmax of the codes of a pixel, to unsigned 8-bit probabilities in 1/256.
+
+    Or to others, if the part says so: of ``out_bits``, in steps of ``2**-places``.
 
     Golden model: :func:`nnef_hw.arithmetic.numerics.softmax_codes`. One pixel takes
     ``pixel_cycles`` of its part: load and find the maximum, sum the exponentials, then one serial
