@@ -5,6 +5,7 @@ import json
 import re
 from dataclasses import dataclass, replace
 
+import golden_networks
 import numpy as np
 import pytest
 from amaranth.hdl import Module, signed
@@ -12,14 +13,17 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.sim import Simulator
 from cli_cases import write_samples
+from golden_digests import fixed_graph
 from increment import Increment
 from switches import Switches
 
+from nnef_hw.architectures import find_architecture
 from nnef_hw.boards import find_board
 from nnef_hw.boards.hardware.core import LinkedCore
 from nnef_hw.boards.hardware.leds import ClassLeds
+from nnef_hw.boards.hardware.memory_pins import memory_pins
 from nnef_hw.boards.hardware.pins import plan_pins
-from nnef_hw.boards.hardware.top import board_top
+from nnef_hw.boards.hardware.top import board_constraints, board_top
 from nnef_hw.boards.interfaces import (
     SINKS,
     ClassOnLeds,
@@ -31,8 +35,11 @@ from nnef_hw.boards.interfaces import (
     find_sink,
     sink_of,
 )
+from nnef_hw.codegen.board import design_board
+from nnef_hw.codegen.manifest import make_manifest
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.errors import TargetError, UsageError
+from nnef_hw.flow.sinks import bind_sinks
 from nnef_hw.frontend import save
 from nnef_hw.host.link import Host, LinkError, Timing
 from nnef_hw.host.manifest import read_manifest
@@ -40,6 +47,7 @@ from nnef_hw.host.streams import to_stream
 from nnef_hw.rtl.streams.stream import Fifo
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.device import Device
+from nnef_hw.run.memories import board_with_memories
 from nnef_hw.sim.board_runner import BoardTransport
 from nnef_hw.testing import GraphBuilder
 
@@ -307,6 +315,33 @@ class TestBuilds:
                 shown.append(now ^ inverted)
                 classes.append(int(number(scores.squeeze())))
         return shown, classes
+
+
+@pytest.mark.system
+class TestMemories:
+    """LEDs on a top that has pads of a memory, too."""
+
+    def test_they_are_ports_of_the_top_and_of_its_simulation(self, tmp_path):
+        board = find_board("icebreaker")
+        places = tuple(f"@{site}" for site in (27, 25, 21, 23, 20, 26))
+        board = replace(board, pins={**board.pins, "leds": places})
+        fixed = fixed_graph(golden_networks.wide)
+        plan = find_architecture("engine").plan(fixed, board)
+        sinks = bind_sinks([find_sink("led")], fixed, board, plan.outputs)
+        manifest = make_manifest(fixed, plan, generator="test", link=Uart(), sinks=sinks)
+        design = design_board(plan, fixed, manifest, board)
+        assert "\n    output [5:0] leds,\n    output led,\n" in design.verilog
+        assert "set_io leds[5] 26" in design.constraints.splitlines()
+        text, top = board_with_memories(design.verilog, plan, tmp_path / "memory.hex")
+        [head] = re.findall(rf"^module {top} \((.*)\);$", text, re.MULTILINE)
+        assert head == "input clk, input rx, output tx, output [5:0] leds, output led"
+
+    def test_a_pin_of_the_memory_is_refused(self):
+        board = find_board("icebreaker")
+        board = replace(board, pins={**board.pins, "leds": ("@27", "@14")})
+        users = (Uart(), ClassOnLeds.of(Result("y", (4,)), {"leds": 2}))
+        with pytest.raises(TargetError, match=r"leds\[1\] and flash_dq\[0\] are both pin 14"):
+            board_constraints(board, users, memory_pins(board, board.spi_flash))
 
 
 class Sum(wiring.Component):
