@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nnef_hw.boards import find_board
-from nnef_hw.boards.interfaces import link_of
+from nnef_hw.boards.interfaces import Uart, link_of
 from nnef_hw.engine.architecture import SharedArray
 from nnef_hw.engine.layers.layer import Shape
 from nnef_hw.engine.layers.network import lower
@@ -64,7 +64,7 @@ def built(request, tmp_path_factory):
     [store] = SdramStore.ways(board, clock_mhz)
     design = Design(lower(fixed, board.device), Shape(8, 4), board.device, 128, store)
     plan = EnginePlan.of(design, board, clock_mhz)
-    options = BuildOptions(model=Path("wide.nnef"), board=board.name, out=out, baud=baud)
+    options = BuildOptions(model=Path("wide.nnef"), board=board.name, out=out, link=Uart(baud))
     emit(out, fixed, None, plan, None, board, options)
     np.savez(out / "samples.npz", inputs=samples["x"])
     return out, quantize_inputs(fixed, samples)
