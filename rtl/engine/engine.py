@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from nnef_hw.parts.engine.codes import Residents
 from nnef_hw.parts.engine.engine import Engine
+from nnef_hw.parts.engine.narrow import NARROW_BITS, NarrowWeights
 from nnef_hw.parts.engine.pairs import Gather, Minima
 from nnef_hw.parts.engine.program import BEAT_BITS
 from nnef_hw.parts.engine.residual import SharedBank, TensorSums
@@ -23,6 +24,17 @@ from nnef_hw.rtl.engine.results import EngineRequantizer, EngineTables
 from nnef_hw.rtl.engine.sequencer import EngineSequencer
 
 __all__ = ["SharedEngine"]
+
+
+def _unpacked(word, half, halves):
+    """Return the weights of a word, or of half of one, whose weights have 4 bits."""
+    weights = []
+    for n in range(len(word) // CODE_BITS):
+        weight = word.word_select(n, CODE_BITS)
+        low, high = weight[:NARROW_BITS], weight[NARROW_BITS:]
+        low = Mux(half & halves, high, low)
+        weights.append(Cat(low, Mux(halves, low[-1].replicate(NARROW_BITS), high)))
+    return Cat(weights)
 
 
 class SharedEngine(wiring.Component):
@@ -144,9 +156,13 @@ class SharedEngine(wiring.Component):
             lane = delayed(m, sequencer.word.lane, part.pipeline.code_cycles, name="lane")
             first = read.word_select(Mux(parameters.gathers, lane, 0), CODE_BITS)
             read = Cat(first, read[CODE_BITS:])
+        weights = delayed(m, words["weight"], behind, name="weight")
+        if part.has(NarrowWeights):
+            half = delayed(m, sequencer.word.half, part.pipeline.code_cycles, name="half")
+            weights = _unpacked(weights, half, parameters.halves)
         operands += [
             word.eq(Mux(inside, read, parameters.pad.replicate(part.array.lanes))),
-            found.eq(delayed(m, words["weight"], behind, name="weight")),
+            found.eq(weights),
         ]
 
         m.d.comb += requantizer.i.eq(array.result)
@@ -203,13 +219,18 @@ class SharedEngine(wiring.Component):
             self._residents(m, sequencer, feed)
         else:
             wiring.connect(m, wiring.flipped(self.feed), feed.i)
+        word, parameters = sequencer.word, sequencer.parameters
+        retires, rest = word.valid & word.retires, 0
+        if self.part.has(NarrowWeights):
+            # The second half of a word; what is left when a convolution ends is half of one.
+            retires, rest = retires & (word.half | ~parameters.halves), parameters.has_rest
         m.d.comb += [
             sequencer.has_rows.eq(feed.has_rows),
             sequencer.has_all.eq(feed.has_all),
             feed.end.eq(sequencer.end),
-            feed.constants.eq(sequencer.parameters.constants),
-            feed.retires.eq(sequencer.word.valid & sequencer.word.retires),
-            feed.weights.eq(Mux(sequencer.parameters.by_lane, sequencer.parameters.weights, 0)),
+            feed.constants.eq(parameters.constants),
+            feed.retires.eq(retires),
+            feed.weights.eq(Mux(parameters.by_lane, parameters.weights, rest)),
         ]
         names = self.contents
         return {name: getattr(feed, f"{name}_address") for name in names}, {

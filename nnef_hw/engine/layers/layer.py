@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
@@ -19,6 +20,7 @@ from nnef_hw.ir import Node, layers
 from nnef_hw.ir.operators import PerOperator
 from nnef_hw.parts.engine.array import ArrayUse, Padding
 from nnef_hw.parts.engine.fields import Record
+from nnef_hw.parts.engine.narrow import NARROW_BITS
 
 __all__ = [
     "ANYWHERE",
@@ -263,6 +265,14 @@ class Layer(ABC):
     def weight_bytes(self) -> int:
         """Bytes of the model's weights."""
         return 0
+
+    @cached_property
+    def has_narrow_weights(self) -> bool:
+        """Whether the model's weights have 4 bits, less their zero point."""
+        if not self.weight_bytes:
+            return False
+        weights, most = self.weights(Shape(4, 4)), 1 << (NARROW_BITS - 1)
+        return bool(weights.min() >= -most and weights.max() < most)
 
     @property
     def largest_sum(self) -> tuple[int, int]:

@@ -137,11 +137,21 @@ def _with_shape(
     shape: Shape | None = size
     while shape is not None:
         design = Design(network, shape, target.device, batch=batch)
-        plans = list(_fed(design, target, clock_mhz))
+        plans = [x for own in packings(design) for x in _fed(own, target, clock_mhz)]
         yield from plans
         rows = design.slide_rows
         is_crowded = any(plan.resources.lut > most for plan in plans)
         shape = shape._replace(sliding=rows - 1) if rows > 1 and is_crowded else None
+
+
+def packings(design: Design) -> Iterator[Design]:
+    """Yield a design with a byte for each weight, and one with two in a byte if any are so small.
+
+    Of engines that are as fast the first one is taken, which has fewer LUTs.
+    """
+    yield design
+    if any(layer.has_narrow_weights for layer in design.layers):
+        yield replace(design, packs_weights=True)
 
 
 def _fed(design: Design, target: Target, clock_mhz: float | None) -> Iterator[EnginePlan]:
@@ -198,7 +208,8 @@ def has_room(graph: Graph, target: Target) -> bool:
     if any(stores(target, target.clock_mhz)):
         return True
     tried = sizes(network, target.device)
-    engines = [Design(network, size, target.device).engine for size in tried]
+    designs = [own for x in tried for own in packings(Design(network, x, target.device))]
+    engines = [design.engine for design in designs]
     counts = [engine.supply.weight_memories(engine)[0].count for engine in engines]
     return min(counts) <= target.device.bram
 

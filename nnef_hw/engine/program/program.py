@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +22,7 @@ from nnef_hw.parts.engine.border import Batched, Loaded, PortNumber, Sent
 from nnef_hw.parts.engine.codes import Bank
 from nnef_hw.parts.engine.engine import Engine
 from nnef_hw.parts.engine.fields import Record
+from nnef_hw.parts.engine.narrow import WeightWidth, packed_words
 from nnef_hw.parts.engine.program import MOST_CONSTANTS, Kind
 from nnef_hw.parts.engine.requantizer import Requantized, Rounding
 from nnef_hw.parts.engine.residual import (
@@ -86,6 +87,8 @@ class Program(Placement):
     queue_words
         Words of the stream that may wait behind the memory that it comes from, in block RAM; 0: a
         few in registers.
+    packs_weights
+        Whether two weights are one byte, of layers where they have 4 bits.
     """
 
     ring_words: int = chosen(0, "ring", section=MEMORY, positional=True)
@@ -94,15 +97,19 @@ class Program(Placement):
     resident: tuple[int, ...] = chosen((), "resident", section=MEMORY)
     staged: tuple[tuple[int, int], ...] = chosen((), "staged", section=MEMORY)
     queue_words: int = chosen(0, "queue", section=MEMORY)
+    packs_weights: bool = chosen(False, "packed_weights")
 
     @cached_property
     def weights(self) -> list[int]:
         """Contents of the weight memory: row 0 and lane 0 lowest."""
         words: list[int] = []
-        for layer in self.layers:
+        for layer, parts in zip(self.layers, self.parts, strict=True):
             codes = layer.weights(self.shape).reshape(-1, self.shape.rows * self.shape.lanes)
             data = codes.astype(np.int8)
             assert (data == codes).all(), f"{layer.name}: weights exceed 8 bits"
+            if self.is_packed(layer):
+                ends = [0, *accumulate(map(_own_weights, parts))]
+                data = np.concatenate([packed_words(data[a:b]) for a, b in pairwise(ends)])
             words += [int.from_bytes(row.tobytes(), "little") for row in data]
         assert len(words) == self.weight_words, "layers know how many words they have"
         return words or [0]
@@ -110,7 +117,11 @@ class Program(Placement):
     @cached_property
     def weight_words(self) -> int:
         """How many words of weights there are; sizes of an array are compared by it."""
-        return sum(layer.weight_words(self.shape) for layer in self.layers)
+        return sum(parts[-1].weights.stop for parts in self.parts)
+
+    def is_packed(self, layer: Layer) -> bool:
+        """Whether two words of a layer's weights are one in memory."""
+        return self.packs_weights and layer.has_narrow_weights
 
     @cached_property
     def rounds_twice(self) -> bool:
@@ -193,13 +204,17 @@ class Program(Placement):
     def _parts(self, step: Step, weight: int, constant: int) -> list[LayerPart]:
         """Return the parts of a layer for some frames, and with its first weight and constant."""
         layer, together = self.layers[step.n], self.shape.results
-        most = None
+        most, is_packed = None, self.is_packed(layer)
+        together_in_memory = 1 + is_packed
         if self.ring_words:
-            most = Most(self.ring_words // 2, together * MOST_CONSTANTS)
+            words = together_in_memory * self.ring_words // 2
+            most = Most(words, together * MOST_CONSTANTS)
         read, *others = (self.place(name, step.first) for name in layer.read_tensors)
         write = self.place(layer.tensor, step.first)
-        places = Places(read, weight, constant, write, tuple(others))
+        places = Places(read, together_in_memory * weight, constant, write, tuple(others))
         parts = layer.parts(self.shape, places, most)
+        if is_packed:
+            parts = _packed(parts)
         if self.batch > 1:
             parts = self._batched(layer, parts, step.frames)
         return [part.grouped(together) for part in parts]
@@ -237,6 +252,7 @@ class Program(Placement):
         behind = ["a sum"] if layer.residual is not None else []
         behind += ["a function by table"] if layer.table is not None else []
         ends = f", with {' and '.join(behind)}" if behind else ""
+        ends += ", with weights of 4 bits" if self.is_packed(layer) else ""
         return f"{layer.label} {kernel}, {' -> '.join(images)}{ends}"
 
     @property
@@ -300,6 +316,10 @@ class Program(Placement):
             ]
             if self.divides:
                 own.append(Following(follows=part is not run.parts[0]))
+            if self.packs_weights and part.weights:
+                halves, words = self.is_packed(layer), _own_weights(part)
+                has_rest = halves and not layer.by_lane and words % 2
+                own.append(WeightWidth(halves=halves, has_rest=has_rest))
             if self.ring_words:
                 own.append(PacketSizes(weights=len(part.weights), constants=len(part.constants)))
             yield Instruction(
@@ -397,6 +417,21 @@ def _places(nest: Nest) -> Sequence[Record]:
         OperandPlaces(weight=starts["weight"], constant=starts["constant"]),
         PixelPlace(y=starts["y"], x=starts["x"]),
     ]  # fmt: skip
+
+
+def _own_weights(part: LayerPart) -> int:
+    """Return how many words of weights a part reads, one after the other."""
+    low, high = part.nest.extremes("weight")
+    return high + 1 - low
+
+
+def _packed(parts: list[LayerPart]) -> list[LayerPart]:
+    """Return the parts of a layer with words of weights of which two are one in memory."""
+    ends = [0, *accumulate(-(-len(part.weights) // 2) for part in parts)]
+    return [
+        replace(part, weights=range(begin, end))
+        for part, (begin, end) in zip(parts, pairwise(ends), strict=True)
+    ]
 
 
 def _moved(places: range, by: int) -> range:

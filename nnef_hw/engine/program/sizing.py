@@ -14,6 +14,7 @@ from nnef_hw.parts.engine.border import Batch, Ports
 from nnef_hw.parts.engine.codes import Codes, Residents
 from nnef_hw.parts.engine.engine import Engine
 from nnef_hw.parts.engine.feature import Feature
+from nnef_hw.parts.engine.narrow import NarrowWeights, WeightWidth
 from nnef_hw.parts.engine.pairs import (
     Gather,
     Gathering,
@@ -96,6 +97,9 @@ def _features(program: Program) -> Iterator[Feature]:
         yield Minima()
     if program.ports > 1:
         yield Ports(count=program.ports)
+    if program.packs_weights:
+        widths = [x.find(WeightWidth) for x in run]
+        yield NarrowWeights(always=all(x.halves for x in widths if x))
     if program.batch > 1:
         yield Batch()
 

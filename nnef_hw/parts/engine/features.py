@@ -6,6 +6,7 @@ from nnef_hw.parts.engine.array import MultiplierArray
 from nnef_hw.parts.engine.border import Batch, Loader, Ports, Sender
 from nnef_hw.parts.engine.codes import Codes, Residents
 from nnef_hw.parts.engine.feature import Feature
+from nnef_hw.parts.engine.narrow import NarrowWeights
 from nnef_hw.parts.engine.pairs import Gather, Maxima, Minima, Products
 from nnef_hw.parts.engine.requantizer import SecondRounding, SharedRequantizer
 from nnef_hw.parts.engine.residual import SharedBank, TensorSums
@@ -18,5 +19,5 @@ __all__ = ["FEATURES"]
 FEATURES: tuple[type[Feature], ...] = (
     Sequencer, MultiplierArray, SharedRequantizer, Codes, Loader, Sender, SecondRounding,
     TensorSums, SharedBank, Tables, Held, Ring, Divided, Residents, Maxima, Gather, Products,
-    Minima, Ports, Batch,
+    Minima, Ports, NarrowWeights, Batch,
 )  # fmt: skip

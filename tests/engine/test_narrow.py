@@ -1,0 +1,157 @@
+"""Weights of 4 bits: two in a byte of block RAM, of flash and of SDRAM."""
+
+import json
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from engine_graphs import BOARD, EngineNetwork, board_with, planned
+from sweeps import few
+
+from nnef_hw.boards import find_board
+from nnef_hw.engine.architecture import SharedArray
+from nnef_hw.engine.planning.solver import schedule_engine
+from nnef_hw.engine.retrained import retrained
+from nnef_hw.errors import NnefHwError, UsageError
+from nnef_hw.parts.engine.narrow import NarrowWeights, packed_words
+from nnef_hw.testing import GraphBuilder
+
+pytestmark = pytest.mark.system
+
+ICEBREAKER = find_board("icebreaker")
+WAYS = {
+    "block_ram": {},
+    "ring": {"ring_words": 32},
+    "banks": {"ring_words": 32, "board": ICEBREAKER},
+    "results": {"rows": 8, "results": 2, "ring_words": 64},
+    "fast": {"rows": 8, "lanes": 8, "board": board_with(40)},
+    "batch": {"ring_words": 32, "batch": 3},
+}
+
+
+@pytest.fixture
+def graph(fix, rng):
+    """An odd number of words, and a layer whose weights have more bits: its average."""
+    g = GraphBuilder()
+    x = g.conv(g.input("x", [1, 6, 5, 5]), rng.normal(size=(10, 6, 3, 3)), padding=[(1, 1)] * 2)
+    x = g.op("relu", x)
+    x = g.conv(x, rng.normal(size=(10, 1, 3, 3)), groups=10)
+    x = g.reshape(g.pool("avg_pool", x, 3), [1, 10])
+    g.op("linear", x, rng.normal(size=(7, 10)), np.zeros((1, 7)))
+    return fix(g.build(), weight_bits=4)
+
+
+@pytest.mark.parametrize("way", few(list(WAYS), ("ring", "banks", "fast")))
+def test_codes_and_cycles(graph, run_engine, way):
+    """Two words of weights are one; of an odd number the last one is half a word."""
+    plan = planned(graph, packs_weights=True, **WAYS[way])
+    plain = planned(graph, **WAYS[way])
+    packed, words = (sum(len(x.weights) for x in one.design.instructions) for one in (plan, plain))
+    assert packed <= 0.6 * words
+    assert plan.interval <= plain.interval
+    [feature] = [x for x in plan.design.engine.features if isinstance(x, NarrowWeights)]
+    assert not feature.always
+    run_engine(plan, graph, frames=3)
+    run_engine(plan, graph, stall=0.3)
+
+
+def test_no_layer_has_wider_weights(fix, rng, run_engine):
+    """The width is a constant of the hardware; a ring has room for twice as many words.
+
+    Both layers have an odd number of words: what is left of them is freed, frame after frame.
+    """
+    g = GraphBuilder()
+    x = g.op("linear", g.input("x", [1, 20]), rng.normal(size=(9, 20)), np.zeros((1, 9)))
+    g.op("linear", g.op("relu", x), rng.normal(size=(4, 9)), np.zeros((1, 4)))
+    graph = fix(g.build(), weight_bits=4)
+    plan = planned(graph, packs_weights=True, ring_words=16)
+    counts = [[len(part.weights) for part in parts] for parts in plan.design.parts]
+    assert counts == [[8], [2]]
+    [feature] = [x for x in plan.design.engine.features if isinstance(x, NarrowWeights)]
+    assert feature.always
+    assert plan.design.engine.same_fields["halves"] == (1, 1)
+    run_engine(plan, graph, frames=20)
+
+
+MORE = [pytest.param(seed, marks=pytest.mark.nightly) for seed in range(1, 40)]
+
+
+@pytest.mark.parametrize("seed", [0, *MORE])
+def test_random_networks(fix, run_engine, seed):
+    rng = np.random.default_rng([seed, 4])
+    while True:
+        network = EngineNetwork(rng, ("mul", "max", "min"))
+        for _ in range(int(rng.integers(2, 6))):
+            network.grow()
+        way = WAYS[list(WAYS)[seed % len(WAYS)]]
+        try:
+            graph = fix(network.finish(), weight_bits=int(rng.integers(2, 5)), calibration="minmax")
+            plan = planned(graph, packs_weights=True, **way)
+            assert plan.design.parts
+        except NnefHwError:
+            continue
+        if any(map(plan.design.is_packed, plan.design.layers)):
+            break
+    run_engine(plan, graph, frames=3)
+    run_engine(plan, graph, stall=0.3)
+
+
+def test_a_second_half_retires_its_word():
+    """In the cycle in which it is read; what is left of an odd number, when the last one is."""
+    narrow = NarrowWeights(always=True)
+    assert narrow.retired({"halves": 0}, [(3, 10)]) == [(3, 10)]
+    assert narrow.retired({"halves": 1}, [(4, 10)]) == [(2, 11)]
+    assert narrow.retired({"halves": 1}, [(3, 10), (2, 20)]) == [(1, 11), (1, 20), (1, 21)]
+    assert narrow.retired({"halves": 1}, [(1, 10), (1, 20)]) == [(1, 20)]
+
+
+def test_halves_of_a_byte():
+    words = np.array([[-8, 7], [-1, 3], [5, -2]], np.int8)
+    found = packed_words(words).view(np.uint8)
+    assert found.tolist() == [[0xF8, 0x37], [0x05, 0x0E]]
+
+
+def waiting(fix, rng, **scheme):
+    """Return a network whose engine waits for its weights, and its plan."""
+    g = GraphBuilder("waits")
+    x = g.input("x", [1, 256])
+    for _ in range(6):
+        x = g.op("relu", g.op("linear", x, rng.normal(size=(256, 256)), np.zeros((1, 256))))
+    graph = fix(g.build(), **scheme)
+    return graph, schedule_engine(graph, ICEBREAKER)
+
+
+def test_they_come_as_fast_again(fix, rng):
+    """What does not fit on the chip comes in half the time; plans keep that two are a byte."""
+    wide, narrow = (waiting(fix, rng, weight_bits=bits) for bits in (8, 4))
+    assert not wide[1].design.packs_weights
+    graph, plan = narrow
+    assert plan.design.packs_weights
+    assert 2 * plan.interval < wide[1].interval
+    value = json.loads(plan.dumps())
+    assert value["packed_weights"] is True
+    assert SharedArray().read_plan(value, graph).dumps() == plan.dumps()
+
+
+def test_packets_stay_on_the_chip(fix, rng, run_engine):
+    """More of them do."""
+    g = GraphBuilder()
+    x = g.input("x", [1, 7, 2, 2])
+    for inputs, outputs in pairwise((7, 24, 18, 13)):
+        x = g.op("relu", g.conv(x, rng.normal(size=(outputs, inputs, 1, 1))))
+    graph = fix(g.build(), weight_bits=4)
+    plan = planned(graph, board=ICEBREAKER, ring_words=32, packs_weights=True, resident=(1, 2, 3))
+    run_engine(plan, graph, frames=3)
+
+
+def test_a_bitstream_has_no_room_for_wider_weights(fix, rng):
+    """Which is what its refusal says."""
+    _, narrow = waiting(fix, rng, weight_bits=4)
+    wide, _ = waiting(fix, rng, weight_bits=8)
+    with pytest.raises(UsageError, match=r"there it is conv 1 x 1, .* with weights of 4 bits"):
+        retrained(wide, narrow.design)
+
+
+def test_small_networks_keep_a_byte_for_each(graph):
+    """Of plans that are as fast that with fewer LUTs is taken."""
+    assert not schedule_engine(graph, BOARD).design.packs_weights
