@@ -153,6 +153,12 @@ def exports():
 
 
 @pytest.fixture(scope="session")
+def attention():
+    """Folder of networks with attention, as their authors published them."""
+    return find_shared("attention")
+
+
+@pytest.fixture(scope="session")
 def realworld():
     """Folder of model files of other people, which tests/cases/real_networks.json names."""
     return find_shared("realworld") / "models"

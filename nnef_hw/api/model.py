@@ -364,6 +364,7 @@ def load(
     *,
     example: Any = None,
     dims: Mapping[str, int] | None = None,
+    inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
     bind: Mapping[str, float] | None = None,
     states: NamedStates | None = None,
@@ -379,7 +380,7 @@ def load(
     example
         Inputs with which a module of PyTorch can be run: a tensor or array, or a tuple. Its batch
         extent becomes the model's, so it is usually 1.
-    dims, outputs, bind, states, lenient
+    dims, inputs, outputs, bind, states, lenient
         See :func:`nnef_hw.frontend.load`.
 
     Raises
@@ -392,7 +393,13 @@ def load(
 
     def read(path: Path) -> Graph:
         return load_file(
-            path, dims=dims, lenient=lenient, outputs=outputs, bind=bind, states=states
+            path,
+            dims=dims,
+            lenient=lenient,
+            inputs=inputs,
+            outputs=outputs,
+            bind=bind,
+            states=states,
         )
 
     if isinstance(source, str | Path):

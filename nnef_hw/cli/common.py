@@ -95,6 +95,14 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
         "(repeatable)",
     )
     parser.add_argument(
+        "--inputs",
+        type=_names,
+        action="extend",
+        default=[],
+        metavar="NAME,...",
+        help="begin an ONNX or TensorFlow Lite model at these values, which the host then gives",
+    )
+    parser.add_argument(
         "--outputs",
         type=_names,
         action="extend",
@@ -244,6 +252,7 @@ def reading(options: argparse.Namespace) -> dict[str, Any]:
     return {
         "dims": dims,
         "lenient": options.lenient,
+        "inputs": options.inputs,
         "outputs": options.outputs,
         "bind": bind,
         "states": found[0] if found else states,

@@ -107,7 +107,7 @@ class BuildOptions:
         Formats of tensors that the model's author did not quantize.
     accuracy_drop
         Points that may be lost by searching narrower weights; None: no search.
-    dims, lenient, outputs, bind, states
+    dims, lenient, inputs, outputs, bind, states
         How to read the model, see :func:`nnef_hw.frontend.load`.
     stream
         How a network of windows runs step by step, if it is to.
@@ -137,6 +137,7 @@ class BuildOptions:
     accuracy_drop: float | None = None
     dims: Mapping[str, int] = field(default_factory=dict)
     lenient: bool = False
+    inputs: Sequence[str] = ()
     outputs: Sequence[str] = ()
     bind: Mapping[str, float] = field(default_factory=dict)
     states: NamedStates = field(default_factory=dict)

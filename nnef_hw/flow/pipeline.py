@@ -195,6 +195,7 @@ def _read(options: BuildOptions) -> tuple[Graph, Samples | None]:
         options.model,
         dims=options.dims,
         lenient=options.lenient,
+        inputs=options.inputs,
         outputs=options.outputs,
         bind=options.bind,
         states=options.states,

@@ -30,6 +30,7 @@ class _LoadPart(Protocol):
         *,
         dims: Mapping[str, int] | None = None,
         lenient: bool = False,
+        inputs: Sequence[str] = (),
         outputs: Sequence[str] = (),
         bind: Mapping[str, float] | None = None,
     ) -> Graph:
@@ -53,7 +54,7 @@ class Format:
     save
         Writes a graph; None if models are not written in this format.
     load_part
-        Reads a model up to some of its values, or with inputs that are constants; None if its
+        Reads a model between some of its values, or with inputs that are constants; None if its
         models are read only as they are.
     rounding
         How its float quantization differs from the reference's, for users; empty if it does not.

@@ -44,6 +44,7 @@ def check_file(
     *,
     dims: Mapping[str, int] | None = None,
     lenient: bool = False,
+    inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
     bind: Mapping[str, float] | None = None,
     states: NamedStates | None = None,
@@ -56,7 +57,7 @@ def check_file(
 
     Parameters
     ----------
-    dims, lenient, outputs, bind, states
+    dims, lenient, inputs, outputs, bind, states
         How to read the model, see :func:`nnef_hw.frontend.load`.
     stream
         How it runs step by step, if it is to.
@@ -73,7 +74,15 @@ def check_file(
     refusals: dict[str, list[str]] = {}
     boards: list[dict[str, Any]] = []
     try:
-        graph = load(path, dims=dims, lenient=lenient, outputs=outputs, bind=bind, states=states)
+        graph = load(
+            path,
+            dims=dims,
+            lenient=lenient,
+            inputs=inputs,
+            outputs=outputs,
+            bind=bind,
+            states=states,
+        )
     except UsageError:
         raise
     except NnefHwError as error:
@@ -178,6 +187,7 @@ def inspect_file(
     *,
     dims: Mapping[str, int] | None = None,
     lenient: bool = False,
+    inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
     bind: Mapping[str, float] | None = None,
     states: NamedStates | None = None,
@@ -187,12 +197,20 @@ def inspect_file(
 
     Parameters
     ----------
-    dims, lenient, outputs, bind, states
+    dims, lenient, inputs, outputs, bind, states
         How to read the model, see :func:`nnef_hw.frontend.load`.
     stream
         How it runs step by step, if it is to: then its layers are those of a step.
     """
-    graph = load(path, dims=dims, lenient=lenient, outputs=outputs, bind=bind, states=states)
+    graph = load(
+        path,
+        dims=dims,
+        lenient=lenient,
+        inputs=inputs,
+        outputs=outputs,
+        bind=bind,
+        states=states,
+    )
     described = {"format": detect_format(path, lenient=lenient), **inspect_model(graph)}
     rounding = find_format(path).rounding
     described["rounding"] = rounding if described["quantized"] else ""

@@ -127,6 +127,7 @@ def make_executor(
     port: str | None = None,
     dims: Mapping[str, int] | None = None,
     lenient: bool = False,
+    inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
     bind: Mapping[str, float] | None = None,
     states: NamedStates | None = None,
@@ -140,7 +141,7 @@ def make_executor(
         ``float``, ``fixed``, ``rtl``, ``netlist`` or ``device``.
     port
         Serial port of the device, or ``sim``.
-    dims, lenient, outputs, bind, states
+    dims, lenient, inputs, outputs, bind, states
         How to read a model file, see :func:`nnef_hw.frontend.load`.
     stream
         How a model file runs step by step, if it is to.
@@ -152,13 +153,14 @@ def make_executor(
     """
     build = BuildFolder.open(path) if is_build(path) else None
     part: dict[str, Any] = {
-        "dims": dims, "lenient": lenient, "outputs": outputs, "bind": bind, "states": states,
+        "dims": dims, "lenient": lenient, "inputs": inputs, "outputs": outputs, "bind": bind,
+        "states": states,
     }  # fmt: skip
     if build is not None and (any(part.values()) or stream):
         raise UsageError(
             f"{str(path)!r} is a build: its model was read already",
-            remedy="leave --dim, --lenient, --outputs, --bind, --state and --stream to nnef-hw "
-            "build",
+            remedy="leave --dim, --lenient, --inputs, --outputs, --bind, --state and --stream to "
+            "nnef-hw build",
         )
     if build is not None:
         return build_executor(build, on, port)

@@ -103,7 +103,9 @@ def test_quantized_model_has_no_symbols(refused, built):
 def test_options_mean_nothing_to_a_build(refused, built, tmp_path):
     options = ("--input", built.parent / "bare.npz", "--output", tmp_path / "y.npz")
     refused("run", built, *options, "--lenient", match="is a build: its model was read already")
-    refused("run", built, *options, "--dim", "B=1", match="leave --dim, --lenient, --outputs")
+    refused(
+        "run", built, *options, "--dim", "B=1", match="leave --dim, --lenient, --inputs, --outputs"
+    )
     refused(
         "run",
         built,

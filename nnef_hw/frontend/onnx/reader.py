@@ -10,7 +10,7 @@ from nnef_hw.frontend.onnx import operators, quantization
 from nnef_hw.frontend.onnx.file.checks import check_structure
 from nnef_hw.frontend.onnx.file.symbols import Symbols
 from nnef_hw.frontend.onnx.lowering.function_bodies import FunctionBodies
-from nnef_hw.frontend.onnx.lowering.interface import bind_inputs, cut_at
+from nnef_hw.frontend.onnx.lowering.interface import begin_at, bind_inputs, cut_at
 from nnef_hw.frontend.onnx.lowering.lower import lower
 from nnef_hw.frontend.onnx.lowering.protobuf import read_model
 from nnef_hw.frontend.onnx.lowering.refused import grouped
@@ -26,6 +26,7 @@ def load_onnx(
     *,
     dims: Mapping[str, int] | None = None,
     lenient: bool = False,
+    inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
     bind: Mapping[str, float] | None = None,
 ) -> Graph:
@@ -38,6 +39,8 @@ def load_onnx(
         inputs is the batch, which is 1 if it is not given.
     lenient
         Has no effect for ONNX.
+    inputs
+        Values that the host gives in place of what computes them, by their names in the file.
     outputs
         Values that the graph returns in place of its own results, by their names in the file.
     bind
@@ -55,6 +58,8 @@ def load_onnx(
     model, decoder = read_model(Path(path), errors)
     check_structure(model, errors)
     raise_all(grouped(errors))
+    if inputs:
+        model = begin_at(model, inputs)
     symbols = Symbols(model, dims or {})
     if bind:
         model = bind_inputs(model, bind, symbols)

@@ -1,4 +1,4 @@
-"""What a user wants of a graph: other results than the file's, inputs that are constants."""
+"""What a user wants of a graph: other inputs and results than the file's, constant inputs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from nnef_hw.frontend.tflite.file.model import (
 )
 from nnef_hw.frontend.tflite.lowering.graph_names import graph_names
 
-__all__ = ["bind_inputs", "cut_at"]
+__all__ = ["begin_at", "bind_inputs", "cut_at"]
 
 
 def bind_inputs(model: TfliteModel, values: Mapping[str, float]) -> TfliteModel:
@@ -55,6 +55,49 @@ def _filled(model: TfliteModel, tensor: TfliteTensor, value: float) -> NDArray[n
     )
 
 
+def begin_at(model: TfliteModel, inputs: Sequence[str]) -> TfliteModel:
+    """Return a model that begins at some of its tensors; what computes them alone is left out.
+
+    Raises
+    ------
+    UsageError
+        If there is no such tensor, or the results need it no more.
+    """
+    graph = model.subgraphs[0]
+    computed = [index for operator in graph.operators for index in operator.outputs]
+    places = [*computed, *graph.inputs]
+    found = dict.fromkeys(
+        _find(model, name, places, "value", "to begin the graph at") for name in inputs
+    )
+    names, tensors = dict(graph_names(graph)), list(graph.tensors)
+    operators = []
+    for operator in graph.operators:
+        outputs = list(operator.outputs)
+        for place, index in enumerate(outputs):
+            if index in found:
+                # nobody reads what it computed there
+                outputs[place] = len(tensors)
+                names[len(tensors)] = f"{names[index]}_before"
+                tensors.append(replace(tensors[index], index=len(tensors)))
+        operators.append(replace(operator, outputs=tuple(outputs)))
+    begun = replace(
+        graph,
+        inputs=(*(index for index in graph.inputs if index not in found), *found),
+        operators=tuple(operators),
+        tensors=tuple(tensors),
+        names=names,
+    )
+    cut = _reaching(begun, graph.outputs)
+    for index in found:
+        if index not in cut.inputs:
+            raise UsageError(
+                f"{model.path}: no result needs {tensors[index].name!r}, where the graph should "
+                "begin",
+                remedy="leave it out, or end the graph at what is computed of it (--outputs)",
+            )
+    return _with_graph(model, cut)
+
+
 def cut_at(model: TfliteModel, outputs: Sequence[str]) -> TfliteModel:
     """Return a model whose results are some of its tensors; what they do not need is left out.
 
@@ -69,19 +112,23 @@ def cut_at(model: TfliteModel, outputs: Sequence[str]) -> TfliteModel:
     computed = [index for operator in graph.operators for index in operator.outputs]
     places = [*computed, *graph.inputs]
     found = [_find(model, name, places, "value", "to cut the graph at") for name in outputs]
-    needed, operators = set(found), list[TfliteOperator]()
+    return _with_graph(model, _reaching(graph, found))
+
+
+def _reaching(graph: TfliteSubgraph, results: Sequence[int]) -> TfliteSubgraph:
+    """Return what some tensors are computed by, and operators that keep values."""
+    needed, operators = set(results), list[TfliteOperator]()
     for operator in reversed(graph.operators):
         if not operator.outputs or not needed.isdisjoint(operator.outputs):
             needed.update(operator.inputs)
             operators.append(operator)
-    cut = replace(
+    return replace(
         graph,
         inputs=tuple(index for index in graph.inputs if index in needed),
-        outputs=tuple(dict.fromkeys(found)),
+        outputs=tuple(dict.fromkeys(results)),
         operators=tuple(reversed(operators)),
         names=graph_names(graph),
     )
-    return _with_graph(model, cut)
 
 
 def _with_graph(model: TfliteModel, graph: TfliteSubgraph) -> TfliteModel:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from nnef_hw.frontend.tflite import operators
 from nnef_hw.frontend.tflite.file.flatbuffer import read_model
-from nnef_hw.frontend.tflite.interface import bind_inputs, cut_at
+from nnef_hw.frontend.tflite.interface import begin_at, bind_inputs, cut_at
 from nnef_hw.frontend.tflite.lower import lower
 from nnef_hw.frontend.tflite.lowering.integer_inputs import bind_shapes
 from nnef_hw.ir import Graph
@@ -22,6 +22,7 @@ def load_tflite(
     *,
     dims: Mapping[str, int] | None = None,
     lenient: bool = False,
+    inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
     bind: Mapping[str, float] | None = None,
 ) -> Graph:
@@ -34,6 +35,8 @@ def load_tflite(
         nothing is said.
     lenient
         Has no effect for TensorFlow Lite.
+    inputs
+        Values that the host gives in place of what computes them, by their names in the file.
     outputs
         Values that the graph returns in place of the file's results, by their names.
     bind
@@ -48,6 +51,8 @@ def load_tflite(
         If the model is invalid or cannot be handled; every problem is listed.
     """
     model = read_model(Path(path))
+    if inputs:
+        model = begin_at(model, inputs)
     if outputs:
         model = cut_at(model, outputs)
     return lower(bind_shapes(bind_inputs(model, bind or {})), dims or {})

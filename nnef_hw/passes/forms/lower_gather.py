@@ -15,7 +15,7 @@ from nnef_hw.passes.rewriting.rewrite import Pass, Reasons
 from nnef_hw.passes.rewriting.views import is_image
 from nnef_hw.passes.structure.lower_rank import LowerRank
 
-__all__ = ["MOST_PARTS", "LowerGather", "exchanged_rows", "grid_axes"]
+__all__ = ["MOST_PARTS", "LowerGather", "count_parts", "exchanged_rows", "grid_axes"]
 
 MOST_PARTS = 64
 """Of a result: each is a part of the hardware."""
@@ -26,7 +26,10 @@ class LowerGather(Pass):
     """Rewrite operators that take elements along axes, in an order that is known.
 
     * ``gather`` with constant indices -> a ``concat`` of slices, one for each run of neighbours;
-      of every n-th element, from each of the first n on -> an exchange of two axes
+      of many that are as far apart -> a ``slice`` with a stride; of every n-th element, from each
+      of the first n on -> an exchange of two axes
+    * ``gather`` with indices of several axes that are runs along some of these, such as windows
+      that overlap -> a ``gather`` for each place on the others, joined
     * ``gather_nd`` with constant indices that are a grid of such along each axis -> a ``gather``
       along each
     * ``slice`` with a negative stride -> likewise
@@ -113,8 +116,51 @@ def _emit_gather(editor: Editor, node: Node) -> bool:
     shape = editor.shape(node.inputs[0])
     if indices is None or not indices.size:
         return False
-    index = indices.astype(np.int64).reshape(-1) % shape[axis]
-    return _emit_parts(editor, node, axis, index)
+    places = indices.astype(np.int64) % shape[axis]
+    index = places.reshape(-1)
+    if _emit_parts(editor, node, axis, index):
+        return True
+    if count_parts(index) == 1:
+        _emit_progression(editor, node, axis, index)
+        return True
+    return _emit_by_axis(editor, node, axis, places)
+
+
+def _emit_by_axis(editor: Editor, node: Node, axis: int, indices: NDArray[np.int64]) -> bool:
+    """Emit a gather for each place on one of the axes of indices, and join the results."""
+    if indices.ndim < 2:
+        return False
+    counts = [
+        sum(count_parts(part.reshape(-1)) for part in np.moveaxis(indices, place, 0))
+        for place in range(indices.ndim)
+    ]
+    if min(counts) > MOST_PARTS:
+        return False
+    place = counts.index(min(counts))
+    source, like = node.inputs[0], editor.tensors[node.name]
+    shape = editor.shape(source)
+    extents = list(like.shape)
+    extents[axis + place] = 1
+    parts = []
+    for part in np.moveaxis(indices, place, 0):
+        index = part.reshape(-1)
+        name = editor.constant(f"{node.name}_places", index)
+        editor.tensors[name] = replace(editor.tensors[name], dtype="integer")
+        flat = (*shape[:axis], len(index), *shape[axis + 1 :])
+        taken = editor.activation(f"{node.name}_taken", flat, like)
+        editor.emit(Node("gather", (source, name), (taken,), {"axis": axis}, node.location))
+        parts.append(editor.activation(f"{node.name}_part", tuple(extents), like))
+        editor.emit(reshape_node(taken, parts[-1], extents, node))
+    editor.emit(Node("concat", tuple(parts), (node.name,), {"axis": axis + place}, node.location))
+    return True
+
+
+def count_parts(index: NDArray[np.int64]) -> int:
+    """Return how many slices the elements of an index are, in its order."""
+    steps = np.diff(index)
+    if len(steps) and steps[0] > 0 and (steps == steps[0]).all():
+        return 1
+    return 1 + int((steps != 1).sum())
 
 
 def _emit_strided(editor: Editor, node: Node) -> bool:
@@ -191,6 +237,20 @@ def _emit_parts(editor: Editor, node: Node, axis: int, index: NDArray[np.int64])
         editor.emit(Node("concat", tuple(parts), (joined,), {"axis": axis}, node.location))
     editor.emit(reshape_node(joined, node.name, like.shape, node))
     return True
+
+
+def _emit_progression(editor: Editor, node: Node, axis: int, index: NDArray[np.int64]) -> None:
+    """Emit a slice of elements that are as far apart."""
+    source, like = node.inputs[0], editor.tensors[node.name]
+    shape = editor.shape(source)
+    extents = (*shape[:axis], len(index), *shape[axis + 1 :])
+    result = editor.activation(f"{node.name}_sliced", extents, like)
+    attrs = {
+        "axes": [axis], "begin": [int(index[0])], "end": [int(index[-1]) + 1],
+        "stride": [int(index[1] - index[0])],
+    }  # fmt: skip
+    editor.emit(Node("slice", (source,), (result,), attrs, node.location))
+    editor.emit(reshape_node(result, node.name, like.shape, node))
 
 
 def exchanged_rows(index: NDArray[np.int64]) -> int | None:

@@ -1,6 +1,7 @@
 """Cutting graphs at values, inputs that are constants, and what the command line makes of both."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -21,6 +22,16 @@ CUT = """net (float[1,4] x, float[1,4] z) => (int64[?,?] y, float[1,4] d) {
   y = NonMaxSuppression(c, c)
   d = Sigmoid(c)
 }"""
+
+SHAPED = """net (float[1,4] x, float[1,4] z) => (float[1,4] y, float[1,2] e)
+  <float[1,4] b, float[1,2] p, float[1,2] q> {
+  a = Hann(x)
+  b = Neg(a)
+  p, q = Split <axis = 1, num_outputs = 2> (b)
+  e = Add(p, q)
+  y = Add(b, z)
+}"""
+"""Its first operator is none that there is."""
 
 CHOSEN = """net (float[1,4] x, int64 rate, bool[2] flags, uint8[N,3] n) => (float[1,4] y) {
   sixteen = Constant <value_int = 16000> ()
@@ -58,6 +69,42 @@ class TestOutputs:
         text = "net (float[1] x) => (float[1] logits) { logits = Relu(x) }"
         with pytest.raises(UsageError, match=r"no value 'logit' to cut .*such as 'logits'"):
             load(write(text), outputs=["logit"])
+
+
+class TestInputs:
+    def test_what_computes_them_is_left_out(self, write):
+        graph = load(write(SHAPED, opset=18), inputs=["b"], outputs=["y"])
+        assert (graph.inputs, graph.outputs) == (("z", "b"), ("y",))
+        assert [node.op for node in graph.nodes] == ["add"]
+        found = run_float(graph, {"b": X, "z": 2 * X})["y"]
+        assert found.tolist() == (3 * X).tolist()
+
+    def test_one_of_two_results_of_an_operator(self, write):
+        text = SHAPED.replace("Hann", "Relu")
+        graph = load(write(text, opset=18), inputs=["q"], outputs=["e"])
+        assert graph.inputs == ("x", "q")
+        found = run_float(graph, {"x": X, "q": [[10.0, 20.0]]})["e"]
+        assert found.tolist() == [[10.0, 18.0]]
+
+    def test_an_input_of_the_file_stays_one(self, write):
+        graph = load(write(SHAPED, opset=18), inputs=["z", "b"], outputs=["y"])
+        assert graph.inputs == ("z", "b")
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"inputs": ["bb"]}, "there is no value 'bb' to begin the graph at"),
+            ({"inputs": ["a"]}, "the file does not say the shape of 'a', where the graph should"),
+            (
+                {"inputs": ["b", "p", "q"]},
+                "no result needs 'p', where the graph should begin; leave it out, or end the graph",
+            ),
+        ],
+    )
+    def test_refused(self, options, message, write):
+        text = SHAPED.replace(", float[1,2] e", "")
+        with pytest.raises(UsageError, match=re.escape(message)):
+            load(write(text, opset=18), **options)
 
 
 class TestBind:
@@ -132,6 +179,11 @@ class TestCommandLine:
         path = write(CUT, opset=13)
         assert main(["inspect", str(path), "--json", "--outputs", "d,a"]) == 0
         assert list(json.loads(capsys.readouterr().out)["outputs"]) == ["d", "a"]
+        path = write(SHAPED, opset=18)
+        assert main(["inspect", str(path), "--json", "--inputs", "b"]) == 0
+        assert list(json.loads(capsys.readouterr().out)["inputs"]) == ["z", "b"]
+        assert check_file(path, inputs=["b"])["problems"] == []
+        path = write(CUT, opset=13)
         assert check_file(path, outputs=["b"])["problems"] == []
         assert check_file(path)["problems"]
 
@@ -143,6 +195,7 @@ class TestCommandLine:
             (["--bind", "rate=nan"], "is not NAME=X with a finite number X"),
             (["--bind", "=1"], "is not NAME=X with a finite number X"),
             (["--outputs", "a,,b"], "is not a list of names"),
+            (["--inputs", ",a"], "is not a list of names"),
         ],
     )
     def test_malformed_options(self, write, capsys, options, reason):
@@ -164,5 +217,6 @@ class TestCommandLine:
 
     def test_nnef_is_read_as_it_is(self, tmp_path, capsys):
         (tmp_path / "graph.nnef").write_text("version 1.0; graph net(x) -> (y) {}")
-        assert main(["check", str(tmp_path), "--outputs", "y"]) == 2
-        assert "NNEF models are read as they are" in capsys.readouterr().err
+        for option in ("--inputs", "--outputs"):
+            assert main(["check", str(tmp_path), option, "y"]) == 2
+            assert "NNEF models are read as they are" in capsys.readouterr().err

@@ -5,6 +5,7 @@ import pytest
 from tflite_file import TfliteFile
 
 from nnef_hw.errors import UnsupportedError, UsageError
+from nnef_hw.frontend import load
 from nnef_hw.passes import simplify
 from nnef_hw.reference import run_float
 
@@ -39,6 +40,52 @@ def test_results_in_front_of_it(name, read, detector):
     found = run_float(simplify(graph), {"image": X})
     np.testing.assert_allclose(found["head_boxes"], np.tanh(1.5 * X))
     np.testing.assert_allclose(found["head_scores"], 1 / (1 + np.exp(-X)))
+
+
+@pytest.fixture
+def front():
+    """A front end that no operator here computes, and a network behind it."""
+    model = TfliteFile()
+    x = model.input("audio", [1, 8])
+    y = model.op("TFLite_Spectrogram", [x], "front/bands", [1, 4])
+    y = model.op("TANH", [y], "front/levels;Tanh", [1, 4])
+    model.output(model.op("LOGISTIC", [y], "scores", [1, 4]))
+    return model
+
+
+@pytest.mark.parametrize(("name", "ops"), [("front_bands", 2), ("front/levels;Tanh", 1)])
+def test_a_network_behind_what_the_host_computes(name, ops, read, front):
+    graph = read(front, inputs=[name])
+    assert len(graph.nodes) == ops
+    assert graph.outputs == ("scores",)
+    (source,) = graph.inputs
+    assert graph.tensor(source).shape == (1, 4)
+    levels = X if ops == 1 else np.tanh(X)
+    found = run_float(simplify(graph), {source: X})
+    np.testing.assert_allclose(found["scores"], 1 / (1 + np.exp(-levels)))
+
+
+def test_a_beginning_that_nothing_reads_is_refused(read, front):
+    with pytest.raises(UsageError, match="no result needs 'front/bands', where the graph should"):
+        read(front, inputs=["front_bands", "front_levels"])
+    with pytest.raises(UsageError, match="there is no value 'bands' to begin the graph at"):
+        read(front, inputs=["bands"])
+
+
+def test_keyword_transformer_as_published(attention, rng):
+    """Its audio front end frames by indices of two axes; what is behind can be left alone."""
+    path = attention / "kwt1" / "kwt1.tflite"
+    interpreter = pytest.importorskip("ai_edge_litert.interpreter").Interpreter(str(path))
+    interpreter.allocate_tensors()
+    x = rng.normal(0, 0.1, (1, 16000)).astype(np.float32)
+    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
+    interpreter.invoke()
+    expected = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+    found = run_float(simplify(load(path)), {"input_1": x})
+    np.testing.assert_allclose(*found.values(), expected, atol=1e-4)
+    behind = simplify(load(path, inputs=["speech_features_normalizer_truediv"]))
+    assert sum(node.op == "normalize" for node in behind.nodes) == 24
+    assert [behind.tensor(name).shape for name in behind.inputs] == [(98, 40)]
 
 
 @pytest.fixture

@@ -168,13 +168,17 @@ class OnnxInput:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OnnxGraph:
-    """A graph or a subgraph; ``initializers`` may give inputs their default."""
+    """A graph or a subgraph; ``initializers`` may give inputs their default.
+
+    ``values`` are what the file says of values that nodes compute: types and shapes.
+    """
 
     name: str
     inputs: tuple[OnnxInput, ...]
     outputs: tuple[str, ...]
     initializers: Mapping[str, Constant]
     nodes: tuple[OnnxNode, ...]
+    values: tuple[OnnxInput, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,4 +1,4 @@
-"""What a user wants of a graph: other results than the file's, inputs that are constants."""
+"""What a user wants of a graph: other inputs and results than the file's, constant inputs."""
 
 from __future__ import annotations
 
@@ -9,12 +9,18 @@ import numpy as np
 
 from nnef_hw.errors import UsageError
 from nnef_hw.frontend.building.model_file import similar_names
-from nnef_hw.frontend.onnx.file.model import Constant, OnnxModel, OnnxNode, as_data
+from nnef_hw.frontend.onnx.file.model import (
+    Constant,
+    OnnxGraph,
+    OnnxModel,
+    OnnxNode,
+    as_data,
+)
 from nnef_hw.frontend.onnx.file.order import read_names
 from nnef_hw.frontend.onnx.file.symbols import Symbols
 from nnef_hw.frontend.onnx.lowering.calls import identifier
 
-__all__ = ["bind_inputs", "cut_at"]
+__all__ = ["begin_at", "bind_inputs", "cut_at"]
 
 
 def bind_inputs(model: OnnxModel, values: Mapping[str, float], symbols: Symbols) -> OnnxModel:
@@ -44,6 +50,43 @@ def bind_inputs(model: OnnxModel, values: Mapping[str, float], symbols: Symbols)
     return replace(model, graph=replace(graph, initializers=bound))
 
 
+def begin_at(model: OnnxModel, inputs: Sequence[str]) -> OnnxModel:
+    """Return a model that begins at some of its values; what computes them alone is left out.
+
+    Raises
+    ------
+    UsageError
+        If there is no such value, the file does not say its shape, or the results need it no more.
+    """
+    graph = model.graph
+    computed = dict.fromkeys(name for node in graph.nodes for name in node.outputs if name)
+    given = [item.name for item in graph.inputs if item.name not in graph.initializers]
+    names = [*computed, *given]
+    found = [_find(model, name, names, "value", "to begin the graph at") for name in inputs]
+    known = {item.name: item for item in graph.values}
+    begun = dict.fromkeys(name for name in found if name in computed)
+    for name in begun:
+        if name not in known or known[name].shape is None or known[name].type is None:
+            raise UsageError(
+                f"{model.path}: the file does not say the shape of {name!r}, where the graph "
+                "should begin",
+                remedy="write shapes into it with onnx.shape_inference.infer_shapes",
+            )
+    nodes = tuple(
+        replace(node, outputs=tuple("" if name in begun else name for name in node.outputs))
+        for node in graph.nodes
+    )
+    wanted = (*graph.inputs, *(known[name] for name in begun))
+    cut = _reaching(model, replace(graph, nodes=nodes, inputs=wanted), graph.outputs)
+    missing = begun.keys() - {item.name for item in cut.graph.inputs}
+    if missing:
+        raise UsageError(
+            f"{model.path}: no result needs {min(missing)!r}, where the graph should begin",
+            remedy="leave it out, or end the graph at what is computed of it (--outputs)",
+        )
+    return cut
+
+
 def cut_at(model: OnnxModel, outputs: Sequence[str]) -> OnnxModel:
     """Return a model whose results are some of its values; what they do not need is left out.
 
@@ -59,6 +102,11 @@ def cut_at(model: OnnxModel, outputs: Sequence[str]) -> OnnxModel:
         *inputs,
     ])
     outputs = [_find(model, name, names, "value", "to cut the graph at") for name in outputs]
+    return _reaching(model, graph, outputs)
+
+
+def _reaching(model: OnnxModel, graph: OnnxGraph, outputs: Sequence[str]) -> OnnxModel:
+    """Return the part of a graph that computes some values."""
     needed, nodes = set(outputs), list[OnnxNode]()
     for node in reversed(graph.nodes):
         if not needed.isdisjoint(node.outputs):

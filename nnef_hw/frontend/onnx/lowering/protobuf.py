@@ -215,6 +215,7 @@ class Decoder:
             tuple(item.name for item in proto.output),
             initializers,
             self._nodes(proto.node, opsets),
+            tuple(map(_input, (*proto.value_info, *proto.output))),
         )
 
     def _nodes(
