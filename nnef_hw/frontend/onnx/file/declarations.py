@@ -34,6 +34,9 @@ PULP = "PACTOps"
 EARLIER_IN_RUNTIME = {"LayerNormalization": 17}
 """Opset that took over an operator of onnxruntime's, which it writes into older ones, too."""
 
+_WITHOUT_DOMAIN = {"SimplifiedLayerNormalization"}
+"""Operators of onnxruntime's that it writes as if they were of ONNX."""
+
 _OTHER_NAMES = {
     "finn": QONNX,
     "finn.custom_op.general": QONNX,
@@ -58,6 +61,19 @@ _CONV = {
 _GEMM = {"alpha": 1.0, "beta": 1.0, "transA": 0, "transB": 0}
 
 _MICROSOFT: dict[str, tuple[str, dict[str, Any]]] = {
+    "Attention": (
+        "input weights bias? mask_index? past? attention_bias? past_sequence_length?",
+        {
+            "do_rotary": 0,
+            "mask_filter_value": -10000.0,
+            "num_heads": _NUMBER,
+            "past_present_share_buffer": 0,
+            "qkv_hidden_sizes": _OPTIONAL,
+            "rotary_embedding_dim": 0,
+            "scale": ("FLOAT", False),
+            "unidirectional": 0,
+        },
+    ),
     "BiasGelu": ("A B", {}),
     "DequantizeLinear": ("x x_scale x_zero_point?", {"axis": 1}),
     "FastGelu": ("X bias?", {}),
@@ -77,6 +93,15 @@ _MICROSOFT: dict[str, tuple[str, dict[str, Any]]] = {
         {"alpha": 1.0, "transA": 0, "transB": 0, "transBatchA": 0, "transBatchB": 0},
     ),
     "Gelu": ("X", {}),
+    "MultiHeadAttention": (
+        "query key? value? bias? key_padding_mask? attention_bias? past_key? past_value?",
+        {
+            "mask_filter_value": -10000.0,
+            "num_heads": _NUMBER,
+            "scale": ("FLOAT", False),
+            "unidirectional": 0,
+        },
+    ),
     "QGemm": (
         "A a_scale a_zero_point B b_scale b_zero_point C? y_scale? y_zero_point?",
         {"alpha": 1.0, "transA": 0, "transB": 0},
@@ -103,7 +128,19 @@ _MICROSOFT: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "QuantizeLinear": ("x y_scale y_zero_point?", {"axis": 1}),
     "QuickGelu": ("X", {"alpha": 1.702}),
+    "RotaryEmbedding": (
+        "input position_ids cos_cache sin_cache",
+        {
+            "interleaved": 0,
+            "is_packed_batching": 0,
+            "num_heads": 0,
+            "rotary_embedding_dim": 0,
+            "scale": 1.0,
+        },
+    ),
+    "SimplifiedLayerNormalization": ("X scale", {"axis": -1, "epsilon": 1e-5, "stash_type": 1}),
     "SkipLayerNormalization": ("input skip gamma beta? bias?", {"epsilon": 1e-12}),
+    "SkipSimplifiedLayerNormalization": ("input skip gamma bias?", {"epsilon": 1e-12}),
 }
 """Arguments (``?`` optional, ``*`` any number); attributes: defaults, or type and if required."""
 
@@ -135,6 +172,12 @@ _PULP: dict[str, tuple[str, dict[str, Any]]] = {
          "signed": _TENSOR},
     ),
 }  # fmt: skip
+
+_RESULTS = {
+    **dict.fromkeys((CHANNELS_LAST, PULP, QONNX), ("Y",)),
+    MICROSOFT: ("Y", "mean", "inverse", "sum"),
+}
+"""Results, of which all but the first may be left out."""
 
 _DECLARATIONS = {
     CHANNELS_LAST: _CHANNELS_LAST, MICROSOFT: _MICROSOFT, PULP: _PULP, QONNX: _QONNX,
@@ -168,6 +211,8 @@ def way_out(op: str, domain: str) -> str | None:
 def home_domain(op: str, domain: str) -> str:
     """Return the domain under which an operator is declared here, whatever a file calls it."""
     domain = _OTHER_NAMES.get(domain, domain)
+    if op in _WITHOUT_DOMAIN:
+        return MICROSOFT
     if not domain:
         return next((home for home in (PULP, QONNX) if op in _DECLARATIONS[home]), domain)
     return domain
@@ -210,7 +255,10 @@ def foreign_schema(op: str, domain: str) -> OpSchema | None:
         domain,
         1,
         inputs=inputs,
-        outputs=[parameter("Y", "T")],
+        outputs=[
+            parameter(name, "T", param_option=kinds["?"] if more else options.Single)
+            for more, name in enumerate(_RESULTS[domain])
+        ],
         type_constraints=[("T", ["tensor(float)"], "any")],
         attributes=attributes,
     )

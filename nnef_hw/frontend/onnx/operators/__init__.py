@@ -1,6 +1,7 @@
 """Lowering of each ONNX operator to NNEF; importing this fills the table."""
 
 from nnef_hw.frontend.onnx.operators import (
+    attention,
     casts,
     channels_last,
     classical,
@@ -20,6 +21,7 @@ from nnef_hw.frontend.onnx.operators import (
 )
 
 __all__ = [
+    "attention",
     "casts",
     "channels_last",
     "classical",

@@ -9,7 +9,7 @@ from nnef_hw.frontend.onnx.lowering.calls import OnnxCall, Value
 from nnef_hw.frontend.onnx.lowering.registry import lowers
 from nnef_hw.frontend.onnx.operators.elementwise import gelu_of, hard_sigmoid
 from nnef_hw.frontend.onnx.operators.matrix import gemm, matmul
-from nnef_hw.frontend.onnx.operators.normalization import layer_normalized
+from nnef_hw.frontend.onnx.operators.normalization import layer_normalized, rms_normalized
 from nnef_hw.frontend.onnx.operators.windows import conv
 
 __all__: list[str] = []
@@ -121,9 +121,31 @@ def quick_gelu(call: OnnxCall) -> Value:
 
 
 @lowers("SkipLayerNormalization", 1, domain=MICROSOFT)
-def skip_layer_normalization(call: OnnxCall) -> Value:
-    """Normalize the last axis of a sum."""
+def skip_layer_normalization(call: OnnxCall) -> list[Value | None]:
+    """Normalize the last axis of a sum, which is the last result."""
+    total = _total(call, 4)
+    scale, offset = call.required(2), call.input(3)
+    return [*layer_normalized(call, total, scale, offset, total.rank - 1), total]
+
+
+@lowers("SimplifiedLayerNormalization", 1, domain=MICROSOFT)
+def simplified_layer_normalization(call: OnnxCall) -> list[Value | None]:
+    x = call.required(0)
+    axis = call.axis(call.attr("axis"), x.rank)
+    y, inverse = rms_normalized(call, x, call.required(1), axis)
+    return [y, inverse]
+
+
+@lowers("SkipSimplifiedLayerNormalization", 1, domain=MICROSOFT)
+def skip_simplified_layer_normalization(call: OnnxCall) -> list[Value | None]:
+    """Divide the last axis of a sum by its root mean square."""
+    total = _total(call, 3)
+    y, inverse = rms_normalized(call, total, call.required(2), total.rank - 1)
+    return [y, None, inverse, total]
+
+
+def _total(call: OnnxCall, bias: int) -> Value:
+    """Return the sum of the first two arguments, and of a bias if there is one."""
     total = call.spread("add", call.required(0), call.required(1))
-    if (bias := call.input(4)) is not None:
-        total = call.spread("add", total, bias)
-    return layer_normalized(call, total, call.required(2), call.input(3), total.rank - 1)[0]
+    added = call.input(bias)
+    return total if added is None else call.spread("add", total, added)

@@ -103,11 +103,15 @@ def layer_normalized(
 
 @lowers("RMSNormalization", 23)
 def rms_normalization(call: OnnxCall) -> Value:
-    x, scale = call.required(0), call.required(1)
-    axes = list(range(call.axis(call.attr("axis"), x.rank), x.rank))
-    square = call.emit("mean_reduce", call.emit("sqr", x), axes=axes)
+    x = call.required(0)
+    return rms_normalized(call, x, call.required(1), call.axis(call.attr("axis"), x.rank))[0]
+
+
+def rms_normalized(call: OnnxCall, x: Value, scale: Value, axis: int) -> tuple[Value, Value]:
+    """Return what is divided by its root mean square from an axis on, and one by that root."""
+    square = call.emit("mean_reduce", call.emit("sqr", x), axes=list(range(axis, x.rank)))
     inverse = call.emit("rsqrt", call.emit("add", square, call.attr("epsilon")))
-    return call.spread("mul", call.emit("mul", x, inverse), scale)
+    return call.spread("mul", call.emit("mul", x, inverse), scale), inverse
 
 
 @lowers("LRN", 1, 13)
