@@ -18,6 +18,7 @@ from nnef_hw.boards.hardware.pins import board_pins
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.parts import FlashReader, SdramReader
 from nnef_hw.place.synthesis import synthesize
+from nnef_hw.place.toolchain import toolchain_of
 from nnef_hw.rtl.readers.pads import FlashPads, SdramPads, padded_top, pads_verilog
 
 WORDS = 120_000
@@ -83,7 +84,7 @@ class Probe:
         """Return pins, and the clock as if the oscillator had it."""
         pins = board_pins(self.board)
         pins = {"clk": pins["clk"], "led": pins["led"], **memory_pins(self.board, self.memory)}
-        return self.board.device.family.constraints(pins, self.part.clock_mhz)
+        return toolchain_of(self.board.device.family).constraints(pins, self.part.clock_mhz)
 
 
 def probes() -> dict[str, Probe]:

@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import json
 import logging
-import re
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -36,12 +35,11 @@ from nnef_hw.frontend import load
 from nnef_hw.hardware.devices import Resources
 from nnef_hw.hardware.families import FAMILIES, Family
 from nnef_hw.passes import simplify
-from nnef_hw.place.mapping import map_only
+from nnef_hw.place.toolchain import Design, toolchain_of
 from nnef_hw.quantize import quantize
 from nnef_hw.streaming.foldings.plan import Plan
 from nnef_hw.streaming.hardware.accelerator import Accelerator
 from nnef_hw.streaming.search.solver import schedule
-from nnef_hw.system.tools import run_tool
 
 __all__ = ["Case", "component_cases", "fit", "measure", "network_cases"]
 
@@ -50,26 +48,16 @@ CALIBRATION_SAMPLES = 200
 
 def measure(component: Any, board: Board, folder: Path) -> Resources:
     """Synthesize and pack a component for a board's device; return what nextpnr would place."""
-    family = board.device.family
+    toolchain = toolchain_of(board.device.family)
     source = folder / "top.v"
     source.write_text(to_verilog(component))
-    ports = family.ports(with_pins=False)
-    cells = map_only(
-        source, top="top", family=family, device=board.part, out_dir=folder, ports=ports
+    design = Design(
+        top="top", part=board.part, package=board.package, speed=board.speed, frequency_mhz=0
     )
-    device = family.device_options(board.part, board.package, board.speed)
-    log = folder / "nextpnr.log"
-    command = [*device, "--json", "top.json", "--pack-only"]
-    run_tool(family.router.name, command, cwd=folder, log=log)
-    text = log.read_text()
-    counts = {
-        name: int(match[1])
-        for name, row in family.cells.items()
-        if name != "ff" and (match := re.search(rf"{row}:\s*(\d+)/", text))
-    }
-    counts["lut"] += round(family.lone_flip_flops(json.loads((folder / "top.json").read_text())))
-    flip_flops = sum(n for cell, n in cells.items() if re.fullmatch(family.flip_flops, cell))
-    return Resources(**counts, ff=flip_flops)
+    mapped = toolchain.map(design, [source], folder, folder, pads=False)
+    counts = toolchain.count(design, folder, folder / "nextpnr.log")
+    found = {name: used for name, (used, _) in counts.items() if name != "ff"}
+    return Resources(**found, ff=mapped.flip_flops)
 
 
 def fit(lines: Sequence[dict[str, Any]]) -> None:

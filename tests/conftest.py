@@ -18,14 +18,16 @@ from cli_cases import Result, tiny_graph, write_samples
 from nnef_hw.cli import main
 from nnef_hw.errors import ToolError
 from nnef_hw.frontend import save
+from nnef_hw.hardware.families import FAMILIES
 from nnef_hw.ir.batch import sample_extents
 from nnef_hw.passes import simplify
+from nnef_hw.place.toolchain import toolchain_of
 from nnef_hw.quantize import Scheme, quantize
 from nnef_hw.system.tools import find_tool
 
 MARKER_TOOLS = {
     "verilator": ("verilator", "c++"),
-    "synth": ("yosys", "nextpnr-ice40", "nextpnr-ecp5", "nextpnr-himbaechel"),
+    "synth": {tool for family in FAMILIES for tool in toolchain_of(family).programs},
 }
 
 MISSING = ("pip install", "could not import", "no C compiler")

@@ -25,7 +25,10 @@ engine.planning
 engine.timing
 engine.program streaming.beats
 streaming.foldings
-engine.memory place sim
+engine.memory place.nextpnr sim
+place.cells
+place.blocks place
+place.netlist
 boards streaming.filters
 boards.hardware streaming.layers engine.layers
 boards.interfaces

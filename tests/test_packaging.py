@@ -5,6 +5,8 @@ from pathlib import Path
 
 import nnef_hw
 from nnef_hw.hardware.families import FAMILIES
+from nnef_hw.place.toolchain import toolchain_of
+from nnef_hw.system.tools import TOOLS
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -63,4 +65,5 @@ def test_extras_hold_the_tools_of_families():
     extras = PROJECT["project"]["optional-dependencies"]
     for family in FAMILIES:
         packages = {re.split(r"[^\w-]", line)[0] for line in extras[family.name]}
-        assert packages == {family.router.distribution, family.packer.distribution}
+        owned = [x for x in toolchain_of(family).programs if x.name not in TOOLS]
+        assert packages == {x.distribution for tool in owned for x in tool.packages}

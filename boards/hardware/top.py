@@ -7,34 +7,12 @@ from amaranth.lib.wiring import In, Out
 from nnef_hw.boards.hardware.core import LinkedCore
 from nnef_hw.boards.hardware.pins import plan_pins
 from nnef_hw.boards.interfaces import CLOCK, DEFAULT_LINK, STATUS
-from nnef_hw.errors import TargetError
 from nnef_hw.rtl.readers.pads import connect_pads, pad_ports
 
-__all__ = ["BoardTop", "board_constraints", "board_top"]
+__all__ = ["BoardTop", "board_top"]
 
 # Longer than block RAMs need after configuration (iCE40: some give zeros for a few microseconds).
 STARTUP_SECONDS = 15e-6
-
-
-def board_constraints(board, users=(DEFAULT_LINK,), memories=None):
-    """Pins and input clock in the language of the family's nextpnr.
-
-    ``users`` are those of :func:`.plan_pins`, ``memories`` the pins of memories that are used, as
-    :class:`.Pin` by port.
-
-    Raises
-    ------
-    TargetError
-        When a memory has the pin of something else; also as :func:`.plan_pins`.
-    """
-    pins = plan_pins(board, users).by_bit
-    sites = {pin.site: name for name, pin in pins.items()}
-    for name, pin in (memories or {}).items():
-        if pin.site in sites:
-            raise TargetError(
-                f"board {board.name!r}: {sites[pin.site]} and {name} are both pin {pin.site}")
-    pins |= memories or {}
-    return board.device.family.constraints(pins, board.input_mhz)
 
 
 def board_top(

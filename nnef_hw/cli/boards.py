@@ -100,10 +100,13 @@ def _completion(options: argparse.Namespace) -> int:
 def _doctor(options: argparse.Namespace) -> int:
     from dataclasses import asdict
 
+    from nnef_hw.hardware.families import FAMILIES
+    from nnef_hw.place.toolchain import toolchain_of
     from nnef_hw.report.progress import stages
     from nnef_hw.system.doctor import doctor, is_well
 
+    chains = [toolchain_of(family).programs for family in FAMILIES]
     with stages() as show:
-        rows = doctor(show)
+        rows = doctor(chains, show)
     print_rows(options, "tools", [asdict(row) for row in rows])
-    return 0 if is_well(rows) else 3
+    return 0 if is_well(rows, chains) else 3

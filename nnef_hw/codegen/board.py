@@ -13,13 +13,15 @@ from nnef_hw.architecture.architecture import Plan, queued_ports
 from nnef_hw.architectures import find_architecture
 from nnef_hw.boards import Board
 from nnef_hw.boards.hardware.memory_pins import memory_pins, package_ports
-from nnef_hw.boards.hardware.top import board_constraints, board_top
+from nnef_hw.boards.hardware.top import board_top
 from nnef_hw.boards.interfaces import DEFAULT_LINK, Interface, link_of, sink_of
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.errors import TargetError
 from nnef_hw.host.manifest import manifest_hash
 from nnef_hw.ir import Graph
 from nnef_hw.parts.streams.stream import make_fifo
+from nnef_hw.place.constraints import board_constraints
+from nnef_hw.place.toolchain import toolchain_of
 from nnef_hw.rtl.readers.pads import pad_ports, padded_top, pads_verilog
 
 __all__ = ["BoardDesign", "check_clock", "design_board", "fastest_clock"]
@@ -110,5 +112,5 @@ def design_board(plan: Plan, graph: Graph, manifest: dict[str, Any], board: Boar
     return BoardDesign(
         verilog=verilog,
         constraints=board_constraints(board, (link, *sinks), pins),
-        suffix=board.device.family.constraints_suffix,
+        suffix=toolchain_of(board.device.family).constraints_suffix,
     )

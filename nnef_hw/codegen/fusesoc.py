@@ -12,6 +12,7 @@ from nnef_hw.codegen.ip import axi_name, axi_width, code_bits
 from nnef_hw.codegen.lint import WAIVERS
 from nnef_hw.hardware.devices import find_device
 from nnef_hw.ir import Graph
+from nnef_hw.place.toolchain import toolchain_of
 
 __all__ = ["axi_testbench", "fusesoc_core", "ip_readme"]
 
@@ -229,7 +230,7 @@ def fusesoc_core(plan: Plan, name: str) -> str:
     vectors = [f"sim/{port.name}.hex" for port in (*plan.inputs, *plan.outputs)]
     return CORE.format(
         name=name, core=_core_name(name), device=device.name, arch=family.name,
-        define=family.define, options=family.ip_option,
+        define=family.define, options=toolchain_of(family).ip_option,
         waivers=", ".join(f"-Wno-{rule}" for rule in WAIVERS),
         description=json.dumps(f"{printable(plan.model)}, a bit-exact accelerator on AXI4-Stream"),
         vectors="\n".join(

@@ -22,8 +22,7 @@ from nnef_hw.flow.fixed import quantize_model
 from nnef_hw.frontend import graph_hash
 from nnef_hw.ir import Graph
 from nnef_hw.passes.time.stream_time import StreamTime
-from nnef_hw.place.mapping import map_design
-from nnef_hw.place.placement import Placer, clocks_of, slowest_clock, used_by
+from nnef_hw.place.toolchain import Design, toolchain_of
 from nnef_hw.quantize import Scheme
 from nnef_hw.reference import dequantize_outputs, quantize_inputs, run_fixed
 from nnef_hw.report.quantization import describe_quantization
@@ -131,16 +130,14 @@ def map_board(quantized: bytes, planned: bytes, board: Board) -> Outcome:
         source = folder / "source" / f"{TOP}.v"
         source.parent.mkdir()
         source.write_text(design.verilog)
-        family = board.device.family
+        toolchain = toolchain_of(board.device.family)
+        top = _top(board, plan.clock_mhz, design.constraints)
         try:
-            map_design(
-                source, family, TOP, board.part, folder, folder, family.ports(with_pins=True)
-            )
-            placer = Placer.of_board(board, plan.clock_mhz, design.constraints)
-            used = placer.pack(folder, folder / "pack.log")
+            toolchain.map(top, [source], folder, folder, pads=True)
+            used = toolchain.count(top, folder, folder / "pack.log")
         except TargetError as error:
             return _refused(error)
-        netlist = (folder / f"{TOP}.json").read_bytes()
+        netlist = (folder / top.netlist).read_bytes()
     return Outcome(
         {"mapped": {kind: count for kind, (count, _) in used.items()}},
         {NETLIST: lzma.compress(netlist, preset=1), CONSTRAINTS: design.constraints.encode()},
@@ -152,14 +149,22 @@ def place_board(
 ) -> Outcome:
     """Place and route a netlist with one seed: the clock in MHz that it reaches, what it takes."""
     with _scratch() as folder:
-        (folder / f"{TOP}.json").write_bytes(lzma.decompress(netlist))
-        placer = Placer.of_board(board, clock_mhz, constraints.decode())
+        top = _top(board, clock_mhz, constraints.decode())
+        (folder / top.netlist).write_bytes(lzma.decompress(netlist))
+        toolchain = toolchain_of(board.device.family)
         try:
-            report = placer.place(folder, seed, folder / "nextpnr.log")
+            found = toolchain.attempt(top, folder, seed, folder / "place.log")
         except TargetError as error:
             return _refused(error)
-    fmax, _ = slowest_clock(clocks_of(report), clock_mhz)
-    return Outcome({"fmax_mhz": fmax, "mapped": used_by(report, board.device.family)}, {})
+    return Outcome({"fmax_mhz": found.fmax_mhz, "mapped": found.used}, {})
+
+
+def _top(board: Board, clock_mhz: float, constraints: str) -> Design:
+    """Return the board's top as a toolchain is asked for it."""
+    return Design(
+        top=TOP, part=board.part, package=board.package, speed=board.speed,
+        frequency_mhz=clock_mhz, constraints=constraints,
+    )  # fmt: skip
 
 
 @contextmanager

@@ -27,6 +27,7 @@ from nnef_hw.frontend import graph_hash
 from nnef_hw.ir import Graph, Stage
 from nnef_hw.passes.time.stream_time import StreamTime
 from nnef_hw.place.synthesis import tool_identities
+from nnef_hw.place.toolchain import toolchain_of
 from nnef_hw.quantize import Scheme
 from nnef_hw.samples.samples import Samples, samples_digest
 from nnef_hw.system.files import digest, locked, remove, write_atomic, writing
@@ -101,6 +102,9 @@ class Sweep:
             check_clock(board, self.clock_mhz or board.clock_mhz)
             if self.until != STAGES[0]:
                 _tools(board)
+                toolchain = toolchain_of(board.device.family)
+                if not toolchain.places:
+                    raise toolchain.refusal(f"how far {board.name} comes beyond the plan")
         if (
             self.samples is None
             and self.graph.stage == Stage.FLOAT

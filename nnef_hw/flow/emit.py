@@ -114,7 +114,7 @@ def emit(
     (folder / "board").mkdir(exist_ok=True)
     (folder / "board" / HEADER).write_text(model_header(read_manifest(folder)))
     if base is not None:
-        copy_board(base, folder)
+        copy_board(base, folder, target.device.family)
         return
     board = design_board(plan, fixed, manifest, target)
     (folder / "board" / "board_top.v").write_text(board.verilog)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nnef_hw.hardware.families import FAMILIES
+from nnef_hw.hardware.families import Family
+from nnef_hw.place.toolchain import Toolchain, toolchain_of
 
 __all__ = ["built_files"]
 
+CONSTRAINTS, BITSTREAM, OUTPUTS = "constraints", "bitstream", "outputs"
+"""Places in the list of what a toolchain names."""
 PURPOSES = {
     "rtl/top.v": "the accelerator in Verilog",
     "ip/README.md": "how to use it in a design",
@@ -17,8 +20,8 @@ PURPOSES = {
     "ip/model.h": "sizes and scales for a host in C",
     "board/model.h": "hash, sizes and scales for a host in C",
     "board/board_top.v": "the board's top in Verilog",
-    **{f"board/board_top.{family.constraints_suffix}": "pins and clocks" for family in FAMILIES},
-    **{f"board/board_top.{family.bitstream_suffix}": "bitstream" for family in FAMILIES},
+    CONSTRAINTS: "pins and clocks",
+    BITSTREAM: "bitstream",
     "board/weights.bin": "weights for the board's memory",
     "model.nnef.tgz": "the integers that it computes",
     "float.nnef.tgz": "the real network that they came from",
@@ -26,23 +29,34 @@ PURPOSES = {
     "plan.json": "folding and cycles",
     "report.json": "this report as JSON",
     "sim/run.py": "bench with golden vectors",
-    "board/board_top_netlist.v": "netlist of cells",
-    "board/timing.json": "nextpnr's timing and utilization",
-    "board/floorplan.json": "places of the cells",
-    "board/*.log": "log",
+    OUTPUTS: "",
 }
 """Patterns, in the order in which a page lists the files."""
 
 
-def built_files(folder: Path) -> list[dict[str, str]]:
+def built_files(folder: Path, family: Family) -> list[dict[str, str]]:
     """Return ``path`` below a build's folder, and ``purpose``, of the files that are there.
 
     The report itself, which is written with this list, counts as there.
     """
     rows = []
-    for pattern, purpose in PURPOSES.items():
+    for pattern, purpose in _purposes(toolchain_of(family)).items():
         found = {path.relative_to(folder).as_posix() for path in folder.glob(pattern)}
         if pattern == "report.json":
             found = {pattern}
         rows += [{"path": path, "purpose": purpose} for path in sorted(found)]
     return rows
+
+
+def _purposes(toolchain: Toolchain) -> dict[str, str]:
+    """Return the purposes by patterns, with those of a toolchain in their places."""
+    suffixes = {CONSTRAINTS: toolchain.constraints_suffix, BITSTREAM: toolchain.bitstream_suffix}
+    purposes: dict[str, str] = {}
+    for pattern, purpose in PURPOSES.items():
+        if pattern == OUTPUTS:
+            purposes |= {f"board/{name}": what for name, what in toolchain.outputs.items()}
+        elif pattern not in suffixes:
+            purposes[pattern] = purpose
+        elif suffixes[pattern] is not None:
+            purposes[f"board/board_top.{suffixes[pattern]}"] = purpose
+    return purposes

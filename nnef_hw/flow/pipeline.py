@@ -40,7 +40,9 @@ from nnef_hw.frontend import graph_hash, load
 from nnef_hw.hardware.devices import Target
 from nnef_hw.ir import Graph, Stage
 from nnef_hw.passes import simplify
-from nnef_hw.place.synthesis import SynthesisResult, synthesize, tool_identities
+from nnef_hw.place.result import SynthesisResult
+from nnef_hw.place.synthesis import synthesize, tool_identities
+from nnef_hw.place.toolchain import toolchain_of
 from nnef_hw.quantize.judgement.measure import NOISE_SAMPLES
 from nnef_hw.quantize.judgement.warnings import QualityWarning, announce
 from nnef_hw.reference import quantize_inputs, run_fixed
@@ -120,6 +122,9 @@ def _fastest(
 ) -> float:
     """Return the clock in MHz for ``--freq auto``, found by building for it."""
     assert isinstance(target, Board)
+    toolchain = toolchain_of(target.device.family)
+    if not toolchain.places:
+        raise toolchain.refusal("the fastest clock")
 
     def available(limit: float) -> float:
         return fastest_clock(target, limit, (options.link,))
@@ -231,7 +236,7 @@ def _compile(
 
     base = None if options.weights_of is None else BuildFolder.open(options.weights_of)
     if base is not None:
-        key = digest(key, base_digest(base))
+        key = digest(key, base_digest(base, target.device.family))
 
     made: PlannedModel | None = None
 
@@ -443,7 +448,7 @@ def _synthesize(
     logs = folder.path / "logs"
     plan, family = folder.plan, target.device.family
     verilog = folder.path / "board" / "board_top.v"
-    constraints = verilog.with_suffix(f".{family.constraints_suffix}")
+    constraints = verilog.with_suffix(f".{toolchain_of(family).constraints_suffix}")
     key = digest(
         verilog, constraints, repr((plan.clock_mhz, target, seeds)), *tool_identities(family)
     )
@@ -457,7 +462,7 @@ def _synthesize(
                 seeds=range(1, seeds + 1), log_dir=logs, progress=progress,
             )  # fmt: skip
         # Made by the step before; a file belongs to one step only.
-        (scratch / "board" / constraints.name).unlink()
+        (scratch / "board" / constraints.name).unlink(missing_ok=True)
         return result.to_json()
 
     found = steps.run("synthesize", key, produce)

@@ -16,7 +16,8 @@ from nnef_hw.flow.summary import make_report
 from nnef_hw.hardware.devices import Target
 from nnef_hw.place.critical import owners_of
 from nnef_hw.place.floorplan import share_out
-from nnef_hw.place.synthesis import SynthesisResult, tool_identities
+from nnef_hw.place.result import SynthesisResult
+from nnef_hw.place.synthesis import tool_identities
 from nnef_hw.quantize.judgement.diagnosis import LOSSES
 from nnef_hw.report import write_html, write_json
 from nnef_hw.run.artifacts import BuildFolder
@@ -74,7 +75,7 @@ def write_report(
             seconds=seconds, commands=commands,
             link=options.link,
             regions=None if floorplan is None else floorplan["regions"],
-            origin={**origin, "files": built_files(folder.path)},
+            origin={**origin, "files": built_files(folder.path, target.device.family)},
         )  # fmt: skip
         write_json(report, scratch / "report.json")
         write_html(report, timeline, scratch / "report.html", floorplan)
@@ -90,8 +91,8 @@ def _warnings(known: list[dict[str, Any]], losses: list[dict[str, Any]]) -> list
 
 
 def _places(folder: BuildFolder, placed: SynthesisResult | None) -> dict[str, Any] | None:
-    """Return where the cells of a placed design are."""
-    if placed is None:
+    """Return where the cells of a placed design are; None if its toolchain does not tell."""
+    if placed is None or "floorplan" not in placed.files:
         return None
     path = folder.path / "board" / placed.files["floorplan"]
     found: dict[str, Any] = json.loads(path.read_text())

@@ -14,7 +14,7 @@ from nnef_hw.hardware.devices import Target
 from nnef_hw.host.protocol import MAX_PAYLOAD
 from nnef_hw.ir import Graph
 from nnef_hw.place.critical import OUTSIDE, SHARED, name_parts, owners_of
-from nnef_hw.place.synthesis import SynthesisResult
+from nnef_hw.place.result import SynthesisResult
 from nnef_hw.report.models import inspect_model
 
 __all__ = ["describe_steps", "make_report"]
@@ -157,10 +157,11 @@ def _resources(
     plan: Plan, target: Target, synthesis: SynthesisResult | None
 ) -> dict[str, dict[str, int | None]]:
     estimated = plan.resources.to_json()
+    is_placed = synthesis is not None and synthesis.is_placed
     used = {} if synthesis is None else synthesis.resources
     return {
         name: {
-            "used": used[name].used if name in used else (0 if synthesis else None),
+            "used": used[name].used if name in used else (0 if is_placed else None),
             "available": getattr(target.device, name),
             "estimated": estimated[name],
         }

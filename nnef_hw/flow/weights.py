@@ -13,8 +13,10 @@ from nnef_hw.errors import UsageError, raise_all
 from nnef_hw.flow.cache import cached_step, finished_step
 from nnef_hw.flow.fixed import Judged, judge_model
 from nnef_hw.flow.options import BuildOptions
+from nnef_hw.hardware.families import Family
 from nnef_hw.ir import Graph, Stage
-from nnef_hw.place.synthesis import SynthesisResult
+from nnef_hw.place.result import SynthesisResult
+from nnef_hw.place.toolchain import toolchain_of
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.samples.samples import Samples
 from nnef_hw.system.files import digest
@@ -76,16 +78,17 @@ def _link_options(link: HostLink) -> list[str]:
     return [f"--{x}" for x in names if getattr(link, x) != getattr(DEFAULT_LINK, x)]
 
 
-def base_digest(base: BuildFolder) -> str:
+def base_digest(base: BuildFolder, family: Family) -> str:
     """Return the digest of everything that is taken from a build."""
     names = ["manifest.json", "plan.json", "rtl/top.v"]
-    return digest(*(base.path / name for name in names), *_board_files(base))
+    return digest(*(base.path / name for name in names), *_board_files(base, family))
 
 
-def _board_files(base: BuildFolder) -> list[Path]:
+def _board_files(base: BuildFolder, family: Family) -> list[Path]:
     """List the board's top and its constraints."""
     found = sorted((base.path / "board").glob("board_top.*"))
-    return [path for path in found if path.suffix in {".v", ".pcf", ".lpf", ".cst"}]
+    kept = {".v", f".{toolchain_of(family).constraints_suffix}"}
+    return [path for path in found if path.suffix in kept]
 
 
 def compile_weights(
@@ -136,8 +139,8 @@ def inherit_bitstream(base: BuildFolder, out: Path) -> SynthesisResult | None:
     return SynthesisResult.from_json(cached_step(out, "synthesize", key, produce)[0])
 
 
-def copy_board(base: BuildFolder, folder: Path) -> None:
+def copy_board(base: BuildFolder, folder: Path, family: Family) -> None:
     """Copy the board's top and its constraints into the folder of another build."""
     (folder / "board").mkdir(exist_ok=True)
-    for path in _board_files(base):
+    for path in _board_files(base, family):
         shutil.copyfile(path, folder / "board" / path.name)

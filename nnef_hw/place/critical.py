@@ -12,13 +12,10 @@ __all__ = [
     "ADDED",
     "OUTSIDE",
     "block_of",
-    "limiting_path",
-    "longest_path",
     "name_parts",
     "owners_of",
 ]
 
-EDGE = "posedge "
 ACCELERATOR = "accelerator"
 HOST_LINK = "host link"
 SHARED = "shared engine"
@@ -26,36 +23,6 @@ ADDED = "$nextpnr_"
 """With what the names of cells and nets begin that nextpnr has made."""
 OUTSIDE = ""
 """The block of all that is not in the accelerator."""
-
-
-def longest_path(report: Mapping[str, Any]) -> list[list[Any]]:
-    """Return the cells along the path that limits the clock, each with its delay in ns.
-
-    A wire counts for the cell that drives it. Empty if no clock has a path.
-
-    Parameters
-    ----------
-    report
-        nextpnr's, of one placement.
-    """
-    return [[hop["from"]["cell"], hop["delay"]] for hop in limiting_path(report)]
-
-
-def limiting_path(report: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the hops of that path as nextpnr's report has them."""
-    slack = {
-        clock: row["achieved"] / row["constraint"] for clock, row in report.get("fmax", {}).items()
-    }
-    paths = [
-        path
-        for path in report.get("critical_paths", ())
-        if path["from"] == path["to"] and path["from"].removeprefix(EDGE) in slack
-    ]
-    if not paths:
-        return []
-    path = min(paths, key=lambda path: slack[path["from"].removeprefix(EDGE)])
-    hops: list[dict[str, Any]] = path["path"]
-    return hops
 
 
 def owners_of(stations: Iterable[Station]) -> dict[str, str]:
@@ -74,7 +41,7 @@ def name_parts(
     Parameters
     ----------
     path
-        What :func:`longest_path` returns.
+        :attr:`.SynthesisResult.path`.
     instances
         Names of layers by their instances in the accelerator.
 

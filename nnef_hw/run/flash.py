@@ -11,6 +11,7 @@ from pathlib import Path
 from nnef_hw.boards import Board, find_board
 from nnef_hw.errors import ToolError, UsageError
 from nnef_hw.host.manifest import read_manifest
+from nnef_hw.place.toolchain import toolchain_of
 from nnef_hw.system.doctor import library_error
 from nnef_hw.system.tools import Tool, find_tool, run_tool
 
@@ -108,7 +109,13 @@ def plan_flashing(build: Path, board: str | None = None, *, volatile: bool = Fal
             f"{str(build)!r} is a build for board {built!r}, not {target.name!r}",
             remedy="build it for that board",
         )
-    bitstream = build / "board" / f"board_top.{target.device.family.bitstream_suffix}"
+    toolchain = toolchain_of(target.device.family)
+    if toolchain.bitstream_suffix is None:
+        raise UsageError(
+            f"{toolchain.title} makes no bitstream, so {str(build)!r} has none",
+            remedy="make and load it with the tools of the FPGA's vendor",
+        )
+    bitstream = build / "board" / f"board_top.{toolchain.bitstream_suffix}"
     if not bitstream.is_file():
         raise UsageError(
             f"{str(build)!r} has no bitstream {bitstream.name}",

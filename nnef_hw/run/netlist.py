@@ -6,10 +6,10 @@ import re
 from pathlib import Path
 
 import nnef_hw.sim
-from nnef_hw.errors import ToolError
+from nnef_hw.errors import ToolError, UsageError
 from nnef_hw.hardware.devices import Device
-from nnef_hw.hardware.families import CellModels
-from nnef_hw.place.mapping import map_only
+from nnef_hw.place.synthesis import map_only
+from nnef_hw.place.toolchain import CellModels, toolchain_of
 from nnef_hw.system.files import digest, publish_directory
 from nnef_hw.system.tools import Tool, cache_directory, find_tool
 
@@ -36,11 +36,19 @@ def mapped_verilog(verilog: str, device: Device, *, top: str = "top") -> str:
 
     Raises
     ------
+    UsageError
+        If the family's toolchain has no models of its cells.
     ToolError
         If yosys is missing, or fails, or comes without models of the cells.
     """
     yosys = find_tool("yosys")
-    family, models = device.family, device.family.models
+    family = device.family
+    toolchain = toolchain_of(family)
+    if (models := toolchain.models) is None:
+        raise UsageError(
+            f"{toolchain.title} has no models of the cells of {device.name}",
+            remedy="simulate the Verilog instead",
+        )
     share = _share(yosys, models)
     key = digest(yosys.identity, family.name, device.name, top, verilog)[:32]
 

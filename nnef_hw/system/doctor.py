@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nnef_hw.errors import ToolError
-from nnef_hw.hardware.families import FAMILIES
 from nnef_hw.system.tools import PROBE, TOOLS, Spec, Tool, find_tool, run_tool
 
 __all__ = ["ToolStatus", "doctor", "is_well", "library_error"]
@@ -41,14 +40,25 @@ class ToolStatus:
     remedy: str
 
 
-def doctor(progress: Callable[[str], None] = lambda _: None) -> list[ToolStatus]:
-    """State of every tool, found or not; each one that is found is started."""
+def doctor(
+    chains: Sequence[Sequence[Spec]], progress: Callable[[str], None] = lambda _: None
+) -> list[ToolStatus]:
+    """State of every tool, found or not; each one that is found is started.
+
+    Parameters
+    ----------
+    chains
+        The programs of each toolchain.
+    progress
+        Is told which one starts.
+    """
     rows = []
-    for name, spec in TOOLS.items():
+    owned = {spec.name: spec for chain in chains for spec in chain}
+    for name, spec in {**TOOLS, **owned}.items():
         progress(f"starting {name}")
         version = path = ""
         try:
-            tool = find_tool(name)
+            tool = find_tool(spec)
             version, path = tool.version, str(tool.path)
             _probe(tool, spec)
         except ToolError as error:
@@ -59,14 +69,14 @@ def doctor(progress: Callable[[str], None] = lambda _: None) -> list[ToolStatus]
     return rows
 
 
-def is_well(rows: Sequence[ToolStatus]) -> bool:
-    """Whether boards of a family can be built; tools of other families may be absent."""
+def is_well(rows: Sequence[ToolStatus], chains: Sequence[Sequence[Spec]]) -> bool:
+    """Whether one toolchain is complete; programs of those that are not may be absent."""
     found = {row.name for row in rows if row.found}
-    of_families = [{family.router.name, family.packer.name} for family in FAMILIES]
+    owned = [{spec.name for spec in chain} for chain in chains]
     absent = {row.name for row in rows if not (row.found or row.path)}
-    may_be_absent = {name for names in of_families if names & absent for name in names}
+    may_be_absent = {name for names in owned if names & absent for name in names}
     needed = {row.name for row in rows} - (absent & may_be_absent)
-    return needed <= found and any(names <= found for names in of_families)
+    return needed <= found and any(names <= found for names in owned)
 
 
 def _probe(tool: Tool, spec: Spec) -> None:

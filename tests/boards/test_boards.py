@@ -18,9 +18,10 @@ from nnef_hw.boards.hardware.core import LinkedCore
 from nnef_hw.boards.hardware.link import PacketLink
 from nnef_hw.boards.hardware.pins import board_pins
 from nnef_hw.boards.hardware.pll import Ecp5Pll, GowinPll, Ice40Pll
-from nnef_hw.boards.hardware.top import board_constraints, board_top
+from nnef_hw.boards.hardware.top import board_top
 from nnef_hw.errors import TargetError, UsageError
 from nnef_hw.hardware.families import GOWIN, ICE40
+from nnef_hw.place.constraints import board_constraints
 from nnef_hw.rtl.base.primitives import PREFIX
 
 each_board = pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)

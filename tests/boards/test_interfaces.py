@@ -12,7 +12,6 @@ from parallel_link import Parallel
 from nnef_hw.boards import BOARDS, Pins, find_board, interfaces
 from nnef_hw.boards.hardware.phy import pin_members
 from nnef_hw.boards.hardware.pins import board_pins, plan_pins
-from nnef_hw.boards.hardware.top import board_constraints
 from nnef_hw.boards.interfaces import (
     LINKS,
     PLAIN_STREAMS,
@@ -26,6 +25,7 @@ from nnef_hw.boards.interfaces import (
 )
 from nnef_hw.errors import TargetError, UsageError
 from nnef_hw.host.manifest import read_manifest
+from nnef_hw.place.constraints import board_constraints
 from nnef_hw.run import open_device
 
 ROOT = Path(__file__).parents[2]

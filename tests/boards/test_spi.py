@@ -8,10 +8,11 @@ from nnef_hw.boards import BOARDS, find_board
 from nnef_hw.boards.hardware.core import LinkedCore
 from nnef_hw.boards.hardware.phy import UartPhy
 from nnef_hw.boards.hardware.pins import board_pins
-from nnef_hw.boards.hardware.top import board_constraints, board_top
+from nnef_hw.boards.hardware.top import board_top
 from nnef_hw.boards.interfaces import Spi, Uart
 from nnef_hw.boards.interfaces.spi import MIN_SCK_CYCLES
 from nnef_hw.codegen.verilog import to_verilog
+from nnef_hw.place.constraints import board_constraints
 from nnef_hw.sim.cocotb_bench import run_tests
 
 pytestmark = pytest.mark.system

@@ -27,8 +27,8 @@ def test_doctor(cli):
 
 def test_brackets_of_extras_are_printed(cli, monkeypatch):
     row = ToolStatus("x", "y", False, "", "", "x was not found", "pip install 'nnef-hw[ecp5]'")
-    monkeypatch.setattr("nnef_hw.system.doctor.doctor", lambda _: [row])
-    monkeypatch.setattr("nnef_hw.system.doctor.is_well", lambda _: True)
+    monkeypatch.setattr("nnef_hw.system.doctor.doctor", lambda chains, _: [row])
+    monkeypatch.setattr("nnef_hw.system.doctor.is_well", lambda rows, chains: True)
     assert "pip install 'nnef-hw[ecp5]'" in cli("doctor").out
 
 

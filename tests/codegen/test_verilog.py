@@ -11,7 +11,7 @@ from nnef_hw.boards import find_board
 from nnef_hw.codegen.comments import module_comments
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.passes import simplify
-from nnef_hw.place.mapping import map_only
+from nnef_hw.place.synthesis import map_only
 from nnef_hw.quantize import quantize
 from nnef_hw.rtl.base.primitives import PRIMITIVES
 from nnef_hw.streaming.beats.beats import simulate_beats

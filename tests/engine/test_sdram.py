@@ -23,6 +23,7 @@ from nnef_hw.flow.options import BuildOptions
 from nnef_hw.host.link import Host, LinkError
 from nnef_hw.host.manifest import read_manifest
 from nnef_hw.passes import simplify
+from nnef_hw.place.toolchain import toolchain_of
 from nnef_hw.quantize import Scheme, quantize
 from nnef_hw.reference import quantize_inputs, run_fixed
 from nnef_hw.run.artifacts import BuildFolder
@@ -143,7 +144,8 @@ def test_only_the_bitstream_is_flashed(built):
     out, _ = built
     entry = json.loads((out / "manifest.json").read_text())["memory"]
     assert (entry["kind"], entry["over_link"]) == ("SDRAM", True)
-    suffix = find_board(read_manifest(out).board).device.family.bitstream_suffix
+    family = find_board(read_manifest(out).board).device.family
+    suffix = toolchain_of(family).bitstream_suffix
     (out / "board" / f"board_top.{suffix}").write_bytes(b"bits")
     [command] = plan_flashing(out).commands
     assert "weights" not in command

@@ -12,7 +12,7 @@ from nnef_hw.flow import steps as step_module
 from nnef_hw.flow.options import BuildOptions
 from nnef_hw.flow.pipeline import build
 from nnef_hw.frontend import save
-from nnef_hw.place.synthesis import Resource, SynthesisResult
+from nnef_hw.place.result import Resource, SynthesisResult
 
 
 @pytest.fixture(scope="module")

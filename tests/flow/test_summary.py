@@ -8,7 +8,7 @@ from nnef_hw.boards import find_board
 from nnef_hw.boards.interfaces import Uart
 from nnef_hw.flow.summary import _link_rate, make_report
 from nnef_hw.passes import simplify
-from nnef_hw.place.synthesis import Resource, SynthesisResult
+from nnef_hw.place.result import Resource, SynthesisResult
 from nnef_hw.quantize import quantize
 from nnef_hw.report import write_html
 from nnef_hw.streaming.architecture import Streaming

@@ -2,7 +2,8 @@
 
 from types import SimpleNamespace
 
-from nnef_hw.place.critical import longest_path, name_parts, owners_of
+from nnef_hw.place.critical import name_parts, owners_of
+from nnef_hw.place.nextpnr.timing import longest_path
 
 INSTANCES = {"relu1": "features.0/Relu", "pool1": "pool1"}
 

@@ -5,6 +5,7 @@ import pytest
 
 from nnef_hw.boards import BOARDS, find_board
 from nnef_hw.errors import ToolError, UsageError
+from nnef_hw.place.toolchain import toolchain_of
 from nnef_hw.run.flash import flash, plan_flashing
 
 
@@ -31,7 +32,7 @@ def make_flashable(tmp_path):
                 "over_link": False, "answer": "",
             }  # fmt: skip
         (tmp_path / "manifest.json").write_text(json.dumps(manifest))
-        suffix = find_board(board).device.family.bitstream_suffix
+        suffix = toolchain_of(find_board(board).device.family).bitstream_suffix
         (tmp_path / "board" / f"board_top.{suffix}").write_bytes(b"bits")
         return tmp_path
 

@@ -7,9 +7,14 @@ from pathlib import Path
 import pytest
 
 from nnef_hw.errors import OutputError, ToolError
+from nnef_hw.hardware.families import FAMILIES
+from nnef_hw.place.toolchain import toolchain_of
 from nnef_hw.system import tools
 from nnef_hw.system.doctor import ToolStatus, doctor, is_well
 from nnef_hw.system.tools import TOOLS, CrampedError, Tool, cache_directory, find_tool, run_tool
+
+CHAINS = [toolchain_of(family).programs for family in FAMILIES]
+OWNED = {tool.name: tool for chain in CHAINS for tool in chain if tool.name not in TOOLS}
 
 
 def program(folder, name, text):
@@ -40,7 +45,7 @@ def test_missing_tool_names_the_remedy(empty_path):
 
 def test_a_tool_inside_a_package_that_is_not_installed_is_not_found(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
-    package = tools._function("no-such", "no_such_package.within", "main()")
+    package = tools.Package.function("no-such", "no_such_package.within", "main()")
     monkeypatch.setitem(
         tools.TOOLS, "yosys", replace(tools.TOOLS["yosys"], packages=(package, package))
     )
@@ -90,7 +95,7 @@ def test_slow_package_is_the_last_resort(empty_path, monkeypatch):
 def test_override_wins(tmp_path, monkeypatch):
     path = program(tmp_path, "mine", "nextpnr-ice40 -- (Version nextpnr-0.8)")
     monkeypatch.setenv("NNEF_HW_NEXTPNR_ICE40", f"{path} --quiet")
-    tool = find_tool("nextpnr-ice40")
+    tool = find_tool(OWNED["nextpnr-ice40"])
     assert (tool.version, tool.command) == ("0.8", (str(path), "--quiet"))
 
 
@@ -107,8 +112,8 @@ def test_old_override_is_refused(tmp_path, monkeypatch):
 
 
 def test_doctor_has_a_remedy_for_everything_missing(empty_path):
-    rows = doctor()
-    assert [row.name for row in rows] == list(tools.TOOLS)
+    rows = doctor(CHAINS)
+    assert {row.name for row in rows} == {*TOOLS, *OWNED}
     assert not any(row.found for row in rows)
     assert all(row.remedy and row.problem for row in rows)
 
@@ -119,7 +124,7 @@ def test_doctor_starts_what_it_finds(tmp_path, monkeypatch):
     path.write_text("#!/bin/sh\n[ $1 = --version ] && echo 'Yosys 0.70' && exit\necho no; exit 9\n")
     path.chmod(0o755)
     monkeypatch.setenv("NNEF_HW_YOSYS", str(path))
-    row = next(row for row in doctor() if row.name == "yosys")
+    row = next(row for row in doctor(CHAINS) if row.name == "yosys")
     assert (row.found, row.version, row.path) == (False, "0.70", str(path))
     assert row.problem == "yosys does not start: no"
     assert row.remedy == "pip install pyosys"
@@ -150,16 +155,17 @@ def test_doctor_names_the_packages_of_missing_libraries(tmp_path, monkeypatch):
         (tmp_path / name).unlink()
     path = tmp_path / "loader"
     monkeypatch.setattr(
-        "nnef_hw.system.doctor.find_tool", lambda name: Tool(name, (str(path),), "1.1", path, {})
+        "nnef_hw.system.doctor.find_tool",
+        lambda spec: Tool(spec.name, (str(path),), "1.1", path, {}),
     )
-    row = next(row for row in doctor() if row.name == "openfpgaloader")
+    row = next(row for row in doctor(CHAINS) if row.name == "openfpgaloader")
     assert row.found is False
     assert row.problem == f"openfpgaloader cannot start: the system lacks {', '.join(libraries)}"
     assert row.remedy.endswith("apt install libusb-1.0-0 libftdi1-2 libhidapi-hidraw0)")
 
 
 def test_doctor_finds_the_packages():
-    found = {row.name: row for row in doctor() if row.found}
+    found = {row.name: row for row in doctor(CHAINS) if row.found}
     assert found["yosys"].version
     assert found["yosys"].remedy == found["yosys"].problem == ""
 
@@ -239,13 +245,14 @@ def test_cache_directory_is_the_environments(tmp_path, monkeypatch):
 
 def test_tools_of_other_families_may_be_absent():
     rows = {
-        name: ToolStatus(name, spec.purpose, True, "1", "x", "", "") for name, spec in TOOLS.items()
+        name: ToolStatus(name, spec.purpose, True, "1", "x", "", "")
+        for name, spec in {**TOOLS, **OWNED}.items()
     }
-    assert is_well(list(rows.values()))
+    assert is_well(list(rows.values()), CHAINS)
 
     def without(*names, path=""):
         lost = {name: replace(rows[name], found=False, path=path) for name in names}
-        return is_well(list((rows | lost).values()))
+        return is_well(list((rows | lost).values()), CHAINS)
 
     assert without("nextpnr-ecp5", "ecppack")
     assert without("nextpnr-ecp5", "nextpnr-himbaechel")

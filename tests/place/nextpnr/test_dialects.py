@@ -1,0 +1,132 @@
+"""What differs from family to family in the language of yosys, nextpnr and packers."""
+
+from dataclasses import fields
+
+import pytest
+
+from nnef_hw.hardware.families import FAMILIES
+from nnef_hw.place.cells.ecp5_tiles import ECP5_TILES
+from nnef_hw.place.nextpnr.dialect import Dialect
+from nnef_hw.place.toolchain import toolchain_of
+from nnef_hw.system.tools import TOOLS
+
+each_family = pytest.mark.parametrize("family", FAMILIES, ids=repr)
+DIALECTS = [toolchain_of(family).dialect for family in FAMILIES]
+ICE40, ECP5, GOWIN = DIALECTS
+
+
+def facts(dialect):
+    return {field.name: getattr(dialect, field.name) for field in fields(dialect)}
+
+
+@pytest.mark.parametrize("fact", [field.name for field in fields(Dialect)])
+def test_a_fact_left_open_is_an_error(fact):
+    known = facts(ICE40)
+    del known[fact]
+    with pytest.raises(TypeError, match=f"missing 1 required keyword-only argument: '{fact}'"):
+        type(ICE40)(**known)
+
+
+@pytest.mark.parametrize("question", sorted(Dialect.__abstractmethods__))
+def test_a_question_left_open_is_an_error(question):
+    answers = {name: None for name in Dialect.__abstractmethods__ if name != question}
+    with pytest.raises(TypeError, match=f"abstract .*'?{question}'?"):
+        type("Forgetful", (Dialect,), answers)(**facts(ICE40))
+
+
+@each_family
+def test_its_tools_can_be_found(family):
+    toolchain = toolchain_of(family)
+    dialect = toolchain.dialect
+    assert toolchain.programs[0] is TOOLS["yosys"]
+    assert [*toolchain.programs[1:3]] == [dialect.router, dialect.packer]
+    for program, purpose in ((dialect.router, "place and route"), (dialect.packer, "bitstreams")):
+        assert program.purpose == f"{purpose} for {family.title}"
+        assert program.remedy == f"pip install 'nnef-hw[{family.name}]'"
+
+
+def test_mappings_of_every_kind_of_ice40():
+    def commands(part):
+        return ICE40.mappings(part, "net")
+
+    wire = "scratchpad -set synth_ice40.abc9.W 1760"
+    for part in ("up5k", "u4k"):
+        assert commands(part) == [[wire, "synth_ice40 -device u -top net -dffe_min_ce_use 9"]]
+    assert commands("hx8k") == [["synth_ice40 -device hx -top net"]]
+    assert commands("lp384") == [["synth_ice40 -device lp -top net"]]
+
+
+@pytest.mark.parametrize(
+    ("dialect", "device", "pins", "free", "route", "packed"),
+    [
+        (
+            ICE40, ["--85k", "--package", "x"], ["--pcf", "p"],
+            ["--pcf-allow-unconstrained"], ["--asc", "c", "--write", "c.json"], ["c", "b"],
+        ),
+        (
+            GOWIN, ["--device", "x6", "--vopt", "family=85k"],
+            ["--vopt", "cst=p"], [], ["--write", "c"],
+            ["--mspi_as_gpio", "-d", "85k", "-o", "b", "c"],
+        ),
+        (
+            ECP5, ["--85k", "--package", "x", "--speed", "6"],
+            ["--lpf", "p"], ["--lpf-allow-unconstrained"],
+            ["--textcfg", "c", "--write", "c.json"],
+            ["--compress", "c", "b"],
+        ),
+    ],
+    ids=["ice40", "gowin", "ecp5"],
+)  # fmt: skip
+def test_options_of_the_tools(dialect, device, pins, free, route, packed):
+    assert dialect.device_options("85k", "x", "6") == device
+    assert dialect.pin_options("p") == pins
+    assert dialect.pin_options(None) == free
+    assert dialect.route_options("c") == route
+    assert dialect.pack_arguments("85k", "c", "b") == packed
+
+
+def test_an_ecp5_has_two_placers_and_three_placements():
+    for dialect in (ICE40, GOWIN):
+        for seed in (1, 2):
+            assert dialect.placings(seed) == [("--seed", str(seed))]
+        assert dialect.ripup_options() == []
+        assert dialect.planned() == ()
+        assert dialect.tiles() is None
+    heap, other = (("--seed", seed, "--router", "router2") for seed in ("2", "1002"))
+    static = "--placer", "static"
+    timing = "--placer-heap-timingweight", "60"
+    assert ECP5.placings(2) == [(*heap, *timing), (*heap, *static), (*other, *static)]
+    assert ECP5.planned() == ("MULT18X18D", "DP16KD")
+    assert ECP5.tiles() is ECP5_TILES
+    assert ECP5.ripup_options() == ["--tmg-ripup"]
+
+
+def test_pads_of_gowin_only_where_pins_are_known():
+    [way] = GOWIN.mappings("GW1N-9C", "net")
+    assert all("-noiopads -family gw1n -top net" in command for command in (way[0], way[-1]))
+    assert all(f"-lib {name}" in way[1] for name in GOWIN.files())
+    assert [command.split()[0] for command in GOWIN.ports(with_pins=True)] == ["iopadmap"]
+    assert GOWIN.ports(with_pins=False) == ["delete -port w:*"]
+    for dialect in (ICE40, ECP5):
+        assert (dialect.files(), dialect.ports(with_pins=False)) == ({}, ())
+
+
+def test_what_a_placed_design_uses_of_gowin():
+    kinds = {"LUT4": 100, "ALU": 30, "RAM16SDP4": 2, "DFF": 50, "MULT9X9": 3, "BSRAM": 1, "IOB": 9}
+    used = GOWIN.utilization({kind: (count, 1000) for kind, count in kinds.items()})
+    assert used == {"lut": (138, 1000), "ff": (50, 1000), "dsp": (3, 1000), "bram": (1, 1000)}
+
+
+def test_flip_flops_that_take_a_cell_of_gowin():
+    cells = {
+        "lut": {"type": "LUT3", "connections": {"F": [1]}},
+        "behind_lut": {"type": "DFFE", "connections": {"D": [1]}},
+        "second": {"type": "DFF", "connections": {"D": [1]}},
+        "behind_pin": {"type": "DFFR", "connections": {"D": [2]}},
+        "alu": {"type": "ALU", "connections": {"SUM": [3], "COUT": [4]}},
+        "behind_alu": {"type": "DFF", "connections": {"D": [3]}},
+    }
+    netlist = {"modules": {"LUT3": {"attributes": {}}, "n": {"attributes": {"top": "1"}}}}
+    netlist["modules"]["n"]["cells"] = cells
+    assert GOWIN.lone_flip_flops(netlist) == pytest.approx(2.18)
+    assert ECP5.lone_flip_flops(netlist) == 0
