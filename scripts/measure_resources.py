@@ -1,8 +1,8 @@
 """Measure what each component costs after packing, and how far the estimates are off.
 
 ``components`` builds every component alone over a spread of parameters and prints one JSON line
-per case: what was built, what nextpnr packs it into, and what ``resources.py`` says. ``fit`` reads
-such lines and prints the weights that ``resources.py`` should have, and the errors they leave.
+per case: what was built, what nextpnr packs it into, and what its part says. ``fit`` reads such
+lines, prints weights and the errors they leave, and writes them for the package (``--write``).
 ``blocks`` does the same with the components that real networks are built of. ``networks`` compares
 whole accelerators without host link.
 
@@ -18,7 +18,7 @@ import json
 import logging
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,14 +26,14 @@ import numpy as np
 from beside import Beside, LongPath
 from cases import Case
 from component_cases import component_cases, network_cases
-from measured_cases import describe, measured_cases
-from numpy.typing import NDArray
+from lut_fit import PartCases, cases_of, fitted_text, weights_file
+from measured_cases import describe
 
 from nnef_hw.boards import Board, find_board
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.frontend import load
 from nnef_hw.hardware.devices import Resources
-from nnef_hw.hardware.families import FAMILIES, Family
+from nnef_hw.hardware.families import FAMILIES
 from nnef_hw.passes import simplify
 from nnef_hw.place.toolchain import Design, toolchain_of
 from nnef_hw.quantize import quantize
@@ -60,33 +60,17 @@ def measure(component: Any, board: Board, folder: Path) -> Resources:
     return Resources(**found, ff=mapped.flip_flops)
 
 
-def fit(lines: Sequence[dict[str, Any]]) -> None:
+def fit(cases: Mapping[str, PartCases]) -> None:
     """Print weights and errors of every component, least squares of relative errors."""
-    for part in dict.fromkeys(line["name"] for line in lines if line["features"]):
-        cases = [line for line in lines if line["name"] == part and line["typical"]]
-        names = list(cases[0]["features"])
-        features = np.array([[line["features"][name] for name in names] for line in cases], float)
-        found = np.array([line["found"]["lut"] for line in cases], float)
-        weights = _least_squares(features / found[:, None])
-        errors = features @ weights / found - 1
-        shown = ", ".join(f'"{name}": {w:.2f}' for name, w in zip(names, weights, strict=True))
+    for name, part in cases.items():
+        weights = part.fitted()
+        errors, validated = part.errors(weights), part.cross_validated()
+        shown = ", ".join(f'"{x}": {w:.2f}' for x, w in zip(part.names, weights, strict=True))
+        unseen = "-" if validated is None else f"{validated:.1%}"
         sys.stdout.write(
-            f"{part}: {shown}\n    {len(cases)} cases, mean error {np.abs(errors).mean():.1%}, "
-            f"worst {np.abs(errors).max():.1%}\n"
+            f"{name}: {shown}\n    {len(errors)} cases, mean error {errors.mean():.1%}, "
+            f"worst {errors.max():.1%}, mean of a case that is left out {unseen}\n"
         )
-
-
-def _least_squares(features: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Weights >= 0 for which every row's sum is about 1."""
-    kept = list(range(features.shape[1]))
-    while True:
-        solution = np.linalg.lstsq(features[:, kept], np.ones(len(features)), rcond=None)[0]
-        if solution.min() >= 0:
-            break
-        kept.pop(int(np.argmin(solution)))
-    weights = np.zeros(features.shape[1])
-    weights[kept] = solution
-    return weights
 
 
 def load_plan(model: Path, samples: Path, board: str) -> tuple[Plan, Any]:
@@ -114,10 +98,18 @@ def main(arguments: list[str]) -> None:
     command = commands.add_parser("fit")
     command.add_argument("family", choices=sorted(family.name for family in FAMILIES))
     command.add_argument("--part", help="fit this part only")
+    command.add_argument(
+        "--write", action="store_true",
+        help="write the family's weights, those of --part anew whatever they were fitted to",
+    )  # fmt: skip
     options = parser.parse_args(arguments)
     if options.command == "fit":
         family = next(family for family in FAMILIES if family.name == options.family)
-        fit(_measured(family, options.part))
+        cases = cases_of(family)
+        named = [options.part] if options.part else []
+        fit({name: cases[name] for name in named or cases})
+        if options.write:
+            weights_file(family).write_text(fitted_text(family, named))
         return
     target = find_board(options.family)
     with tempfile.TemporaryDirectory() as temporary:
@@ -139,21 +131,6 @@ def main(arguments: list[str]) -> None:
             link = Resources(target.link_lut, target.link_ff, 0, target.link_bram)
             ours = {k: v - getattr(link, k) for k, v in plan.resources.to_json().items()}
             _print(network.name, {"interval": plan.interval}, found, Resources(**ours))
-
-
-def _measured(family: Family, part: str | None) -> list[dict[str, Any]]:
-    """Return cases and what was measured of them; LUT multipliers are the device's figure."""
-    device = find_board(family.name).device
-    lines = []
-    for case, found in measured_cases(family):
-        if part in {None, case.part.costs}:
-            features = {**case.part.features, "fixed": 1}
-            lut = found.lut - case.part.product_luts(device)
-            lines.append({
-                "name": case.part.costs, "typical": case.typical, "features": features,
-                "found": {"lut": lut},
-            })  # fmt: skip
-    return lines
 
 
 class Meter:

@@ -11,6 +11,7 @@ from measured_cases import measured_cases
 from nnef_hw.boards import find_board
 from nnef_hw.hardware.devices import Resources
 from nnef_hw.hardware.families import FAMILIES
+from nnef_hw.hardware.families.lut_weights import lut_weights
 
 __all__ = ["TARGET", "make_text"]
 
@@ -29,17 +30,22 @@ def make_text(text: str) -> str:
 
 
 def _errors() -> str:
-    """Return how far the estimate of every component is from what was measured."""
+    """Return how far estimates of every component are from what was measured, and from unseen."""
     rows: dict[tuple[str, str], dict[str, Pairs]] = defaultdict(lambda: defaultdict(list))
     for family in FAMILIES:
         device = find_board(family.name).device
         for case, found in measured_cases(family):
             kind = case.part.costs, "" if case.typical else ", untypical"
             rows[kind][family.name].append((found, case.part.resources(device)))
-    titles = [f"{family.title} {what}" for family in FAMILIES for what in ("mean", "worst")]
+    columns = "mean", "worst", "unseen"
+    titles = [f"{family.title} {what}" for family in FAMILIES for what in columns]
+    published = {family.name: lut_weights(family.name).errors for family in FAMILIES}
     lines = _head("component", "cases", *titles)
     for (name, untypical), pairs in sorted(rows.items()):
-        cells = [cell for family in FAMILIES for cell in _error(pairs[family.name])]
+        cells = []
+        for family in FAMILIES:
+            unseen = None if untypical else published[family.name][name]
+            cells += [*_error(pairs[family.name]), "-" if unseen is None else f"{unseen:.1%}"]
         counts = sorted({len(pairs[family.name]) for family in FAMILIES})
         lines.append(_row(name + untypical, "/".join(map(str, counts)), *cells))
     return "".join(lines)

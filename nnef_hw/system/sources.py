@@ -11,13 +11,13 @@ from nnef_hw.system.files import digest
 __all__ = ["package_digest"]
 
 _PACKAGES = ("nnef_hw", "nnef_hw.rtl", "nnef_hw.sim", "nnef_hw.boards")
-_SUFFIXES = {".py", ".v", ".cpp", ".lark", ".html"}
+_COMPILED = ".pyc"
 
 
 @cache
 def package_digest() -> str:
-    """Digest of this package's own sources, so that a changed compiler builds anew."""
+    """Digest of this package's own sources and data, so that a changed compiler builds anew."""
     specs = [find_spec(package) for package in _PACKAGES]
     folders = [x for spec in specs if spec for x in spec.submodule_search_locations or ()]
     files = {path for folder in folders for path in Path(folder).rglob("*")}
-    return digest(*sorted(path for path in files if path.suffix in _SUFFIXES))
+    return digest(*sorted(path for path in files if path.is_file() and path.suffix != _COMPILED))

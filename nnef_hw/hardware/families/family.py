@@ -46,13 +46,13 @@ class Family(ABC):
     has_lut_ram
         Whether LUTs can be memory.
     lut_multiplier
-        LUTs of one registered 8x8 multiplier in logic, measured.
+        LUTs of one registered 8x8 multiplier in logic, measured (:mod:`.lut_weights`).
     mixes_products
         Whether devices have the LUTs for multipliers beside an engine whose others fill the DSP
         blocks.
     lut_weights
-        LUTs per unit of every feature of a part, measured: ``lut_weights[part][feature]``;
-        ``docs/resources.md`` tells how.
+        LUTs per unit of every feature of a part, measured: ``lut_weights[part][feature]``
+        (:mod:`.lut_weights`); ``docs/resources.md`` tells how.
     weight_delay
         Registers between weight memories and multipliers that the clocks of its boards need.
     long_wires
