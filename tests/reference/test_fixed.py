@@ -210,7 +210,7 @@ def test_softmax_and_argmax(rng):
     builder.input("x", (1, 10))
     builder.op("softmax", "x", name="p", axes=[1])
     builder.op("argmax_reduce", "p", name="y", axes=[1])
-    graph = fixed_graph(builder, {"x": QType(8, False, 0.1)})
+    graph = fixed_graph(builder, {"x": QType(8, False, 0.1), "p": SOFTMAX_QTYPE})
     trace = trace_fixed(graph, {"x": rng.integers(0, 256, (70, 10))})
     assert graph.tensor("p").qtype == SOFTMAX_QTYPE
     assert graph.tensor("y").qtype == QType(4, False, 1.0)

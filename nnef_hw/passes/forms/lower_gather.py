@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.ir import Graph, Node
+from nnef_hw.passes.forms.lower_slices import LowerSlices
 from nnef_hw.passes.rewriting.editor import Editor, Step, emit_part, emit_steps, reshape_node
 from nnef_hw.passes.rewriting.rewrite import Pass, Reasons
 from nnef_hw.passes.rewriting.views import is_image
@@ -44,6 +45,10 @@ class LowerGather(Pass):
         LowerRank: (
             "Slices and joins that LowerGather makes get their view of channels in the same "
             "round, before RaiseRank reshapes them."
+        ),
+        LowerSlices: (
+            "Slices of several axes that LowerGather makes are taken apart in the same round, as "
+            "those of a model are."
         ),
     }
 
