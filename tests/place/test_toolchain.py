@@ -12,17 +12,18 @@ import pytest
 from cli_cases import tiny_graph
 
 from nnef_hw.boards import find_board
-from nnef_hw.errors import UsageError
+from nnef_hw.errors import ToolError, UsageError
 from nnef_hw.explore.sweep import Sweep
 from nnef_hw.flow.options import BuildOptions
 from nnef_hw.flow.pipeline import build
 from nnef_hw.hardware.devices import UP5K
-from nnef_hw.hardware.families import FAMILIES, ICE40, ice40
+from nnef_hw.hardware.families import ECP5, FAMILIES, ICE40, ice40
 from nnef_hw.place.result import SynthesisResult
 from nnef_hw.place.synthesis import synthesize
 from nnef_hw.place.toolchain import Design, Mapped, Toolchain, toolchain_of
 from nnef_hw.run.flash import plan_flashing
 from nnef_hw.run.netlist import mapped_verilog
+from nnef_hw.system import tools
 from nnef_hw.system.tools import find_tool
 
 PINS = "set_property PACKAGE_PIN 35 [get_ports clk]\n"
@@ -92,6 +93,22 @@ def test_every_family_has_one_that_places(family):
     assert toolchain is toolchain_of(family)
     assert toolchain.places
     assert toolchain.identities == tuple(find_tool(tool).identity for tool in toolchain.programs)
+
+
+def test_only_an_ecp5_needs_scipy(monkeypatch):
+    """What is missing is told before minutes of synthesis, with the extra that brings it."""
+    found = tools._package_tool
+    monkeypatch.setattr(
+        tools,
+        "_package_tool",
+        lambda name, x: None if x.distribution == "scipy" else found(name, x),
+    )
+    tools._cached_choice.cache_clear()
+    with pytest.raises(ToolError, match="scipy was not found") as error:
+        assert toolchain_of(ECP5).identities
+    assert error.value.remedy == "pip install 'nnef-hw[ecp5]'"
+    assert toolchain_of(ICE40).identities
+    tools._cached_choice.cache_clear()
 
 
 @pytest.mark.parametrize("fact", [field.name for field in fields(Toolchain)])

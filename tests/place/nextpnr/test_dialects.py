@@ -39,7 +39,7 @@ def test_its_tools_can_be_found(family):
     toolchain = toolchain_of(family)
     dialect = toolchain.dialect
     assert toolchain.programs[0] is TOOLS["yosys"]
-    assert [*toolchain.programs[1:3]] == [dialect.router, dialect.packer]
+    assert [*toolchain.programs[1:]] == [dialect.router, dialect.packer, *dialect.libraries]
     for program, purpose in ((dialect.router, "place and route"), (dialect.packer, "bitstreams")):
         assert program.purpose == f"{purpose} for {family.title}"
         assert program.remedy == f"pip install 'nnef-hw[{family.name}]'"
