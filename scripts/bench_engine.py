@@ -141,7 +141,7 @@ def _from_memory(
 def _has_room(design: Design) -> bool:
     """Whether every pass of the network has room in the ring."""
     try:
-        return bool(design.parts)
+        return bool(design.program.parts)
     except TargetError:
         return False
 
@@ -157,8 +157,8 @@ def _measure(plan: EnginePlan, graph: Graph, samples: Samples) -> list[str]:
             verilog, top = with_memories(verilog, plan, top, path)
             stalled = sum(span.stalled for span in plan.spans)
             moved = [
-                f"{2 * plan.design.frame_words // plan.batch:,}", f"{stalled // plan.batch:,}",
-                stored.read,
+                f"{2 * plan.design.packets.frame_words // plan.batch:,}",
+                f"{stalled // plan.batch:,}", stored.read,
             ]  # fmt: skip
         run = run_rtl(verilog, plan, graph, codes, top=top)
     expected = run_fixed(graph, codes)

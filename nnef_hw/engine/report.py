@@ -56,9 +56,9 @@ def _memory(plan: EnginePlan) -> dict[str, Any] | None:
     """
     for stored in plan.images:
         stalled = -(-sum(span.stalled for span in plan.spans) // plan.batch)
-        moved = -(-2 * plan.design.frame_words // plan.batch)
+        moved = -(-2 * plan.design.packets.frame_words // plan.batch)
         return {"kind": stored.kind, "read": stored.read, "bytes": moved,
-                "resident_bytes": 2 * plan.design.fill_words, "address": stored.address,
+                "resident_bytes": 2 * plan.design.packets.fill_words, "address": stored.address,
                 "stall_cycles": stalled,
                 "bytes_per_cycle": _bytes_per_cycle(stored.part)}  # fmt: skip
     return None
@@ -77,18 +77,18 @@ def _bytes_per_cycle(reader: Reader) -> float:
 def _memory_map(plan: EnginePlan) -> dict[str, Any]:
     """Return the places of tensors in the memory of codes, in bytes, and the steps of a frame."""
     design = plan.design
-    lanes, turn = design.shape.lanes, design.turn
+    lanes, turn = design.shape.lanes, design.placement.turn
     words = design.engine.codes.words
     return {
         "steps": [
-            span.name for span, step in zip(plan.spans, design.sequence, strict=True)
+            span.name for span, step in zip(plan.spans, design.placement.sequence, strict=True)
             if step in turn
         ],
-        "bytes": words * lanes, "bank_bytes": words * lanes // 2 if design.banks else 0,
+        "bytes": words * lanes, "bank_bytes": words * lanes // 2 if design.placement.banks else 0,
         "tensors": [
-            {"name": stay.tensor, "begin": design.places[stay.tensor] * lanes,
+            {"name": stay.tensor, "begin": design.placement.places[stay.tensor] * lanes,
              "bytes": stay.words * lanes, "first": stay.first, "last": stay.last}
-            for stay in design.stays
+            for stay in design.placement.stays
         ],
     }  # fmt: skip
 
@@ -126,7 +126,7 @@ def _layer(plan: EnginePlan, graph: Graph, station: LayerStation | TailStation) 
         "waiting_cycles": station.cycles - per_frame(span.busy),
         "utilization": plan.batch * layer.macs / (span.cycles * plan.multipliers),
         "weight_bytes": layer.weight_bytes, "stall_cycles": per_frame(span.stalled),
-        "memory_bytes": per_frame(plan.design.memory_bytes.get(layer.name, 0)),
+        "memory_bytes": per_frame(plan.design.packets.memory_bytes.get(layer.name, 0)),
     }  # fmt: skip
 
 

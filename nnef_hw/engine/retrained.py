@@ -114,7 +114,7 @@ def differences(own: Design, built: Design) -> Iterator[str]:
             if _codes(port) != _codes(was):
                 yield f"{what} {port.tensor!r} has {_codes(port)}, there it has {_codes(was)}"
                 return
-    shapes, built_shapes = ([x.outline(layer) for layer in x.layers] for x in (own, built))
+    shapes, built_shapes = ([x.program.outline(layer) for layer in x.layers] for x in (own, built))
     for n, (layer, one, other) in enumerate(zip(own.layers, shapes, built_shapes, strict=False), 1):
         if one != other:
             yield f"layer {n}, {layer.name!r}, is {one}; there it is {other}"
@@ -122,11 +122,11 @@ def differences(own: Design, built: Design) -> Iterator[str]:
     if len(shapes) != len(built_shapes):
         yield f"it has {len(built_shapes)} layers, the model {len(shapes)}"
         return
-    for layer, parts, known in zip(own.layers, own.parts, built.parts, strict=True):
+    for layer, parts, known in zip(own.layers, own.program.parts, built.program.parts, strict=True):
         if [part.nest for part in parts] != [part.nest for part in known]:
             yield f"layer {layer.name!r} has other strides, dilation, padding or places of tensors"
             return
-    if own.loadings != built.loadings:
+    if own.placement.loadings != built.placement.loadings:
         yield "its input is loaded in another order"
         return
     for sink, was_sink in zip(new.sinks, old.sinks, strict=True):
@@ -145,14 +145,14 @@ def _misfits(design: Design) -> Iterator[str]:
     engine, layout = design.engine, design.engine.layout
     rounding = engine.find(SecondRounding)
     for layer in design.layers:
-        bits = max(design.factors(layer)).bit_length()
+        bits = max(design.program.factors(layer)).bit_length()
         if bits > (most := engine.requantizer.factor_bits):
             yield f"layer {layer.name!r} takes factors of {bits} bits, there are {most}"
             return
         if rounding is not None:
             least = rounding.least_shift
             shifts = range(least, least + (1 << rounding.more_shift_bits))
-            if far := {*design.shifts(layer)}.difference(shifts):
+            if far := {*design.program.shifts(layer)}.difference(shifts):
                 yield (
                     f"layer {layer.name!r} takes a shift of {min(far)}, there are {least} to "
                     f"{shifts[-1]}"
@@ -162,7 +162,7 @@ def _misfits(design: Design) -> Iterator[str]:
         if bits > (most := engine.array.acc_bits):
             yield f"layer {layer.name!r} takes sums of {bits} bits, there are {most}"
             return
-    for name, instruction in zip(design.names, design.instructions, strict=True):
+    for name, instruction in zip(design.program.names, design.instructions, strict=True):
         for field, value in instruction.values.items():
             if field in layout.constants:
                 _, there = layout.constants[field]

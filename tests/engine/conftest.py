@@ -104,7 +104,9 @@ def run_engine(rng):
         design = plan.design
         if design.ring_words:
             fed["feed"] = [*fill_beats(design), *[*frame_beats(design)] * batches]
-            assert len(fed["feed"]) == design.fill_words + batches * design.frame_words
+            assert (
+                len(fed["feed"]) == design.packets.fill_words + batches * design.packets.frame_words
+            )
         cycles = plan.latency + (batches - 1) * plan.batch_cycles
         counts = {sink.name: frames * sink.beats for sink in plan.outputs}
         options = {"rng": rng, "stall": stall, "idle_limit": 4 * plan.latency + 100}

@@ -55,7 +55,7 @@ def test_linear_layers(fix, rng, run_engine, batch, ring_words):
     run_engine(plan, graph, frames=3)
     run_engine(plan, graph, frames=3, stall=0.3)
     if ring_words:
-        assert plan.design.frame_words < 1.2 * alone.design.frame_words
+        assert plan.design.packets.frame_words < 1.2 * alone.design.packets.frame_words
         assert plan.interval < alone.interval
 
 
@@ -115,9 +115,9 @@ def test_first_layers_run_frame_by_frame(fix, rng, run_engine, alone, saved, sta
     graph = fix(builder.build(conv(x, 16, 16), x))
     together = planned(graph, ring_words=64, batch=3)
     plan = planned(graph, ring_words=64, batch=3, frame_by_frame=alone)
-    words = [sum(stay.words for stay in x.design.stays) for x in (together, plan)]
+    words = [sum(stay.words for stay in x.design.placement.stays) for x in (together, plan)]
     assert words[0] - words[1] == saved
-    assert plan.design.frame_words > together.design.frame_words
+    assert plan.design.packets.frame_words > together.design.packets.frame_words
     run_engine(plan, graph, stall=stall)
 
 
@@ -139,7 +139,7 @@ def test_random_networks_frame_by_frame(fix, run_engine, seed):
             count = len(planned(graph, board=board, **options).design.layers)
             alone = int(rng.integers(1, count + 1))
             plan = planned(graph, board=board, frame_by_frame=alone, **options)
-            assert plan.design.parts
+            assert plan.design.program.parts
         except NnefHwError:
             continue
         break
@@ -163,7 +163,7 @@ def test_what_is_shown_of_layers_that_run_frame_by_frame(fix, rng, few_boards):
     assert [sum(x.busy) for x in (*timeline.inputs, *timeline.blocks)] == [4 * 16, *[4 * 144] * 3]
     assert sum(span.cycles for span in plan.spans) == plan.batch_cycles
     names = [row["tensor"] for row in engine.program(plan)]
-    assert names == [*["x", *plan.design.names[1:3]] * 4, *plan.design.names[-2:]]
+    assert names == [*["x", *plan.design.program.names[1:3]] * 4, *plan.design.program.names[-2:]]
 
 
 def test_as_few_layers_as_it_takes_run_frame_by_frame(fix, rng):
@@ -216,7 +216,7 @@ def test_build(built):
     folder = BuildFolder.open(out)
     alone = schedule_engine(folder.fixed, ICEBREAKER)
     assert (report["batch"], read_manifest(out).batch) == (4, 4)
-    assert report["memory"]["bytes"] < 2 * alone.design.frame_words / 3
+    assert report["memory"]["bytes"] < 2 * alone.design.packets.frame_words / 3
     assert report["cycles_per_inference"] < alone.interval
     assert report["simulation"]["bit_exact"]
     assert report["simulation"]["frames"] == 6

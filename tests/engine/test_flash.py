@@ -81,7 +81,7 @@ def test_build_with_flash(built):
     assert sum(layer["memory_bytes"] for layer in report["layers"]) < len(data)
     page = (out / "report.html").read_text()
     assert "MACs per byte that comes from SPI flash" in page
-    assert page.count('class="place"') == len(folder.plan.design.stays)
+    assert page.count('class="place"') == len(folder.plan.design.placement.stays)
     stalled = simulate(folder, samples, limit=2, stall=0.3)
     assert (stalled["bit_exact"], stalled["frames"]) == (True, 2)
 
@@ -229,7 +229,7 @@ def test_layers_are_divided_where_constants_do_not_fit(fix, rng, run_engine):
     graph = fix(builder.build())
     network = lower(graph, BOARD.device)
     plan = EnginePlan.of(Design(network, Shape(4, 4), BOARD.device, 128), BOARD, None)
-    assert [[len(part.constants) for part in parts] for parts in plan.design.parts] == [
+    assert [[len(part.constants) for part in parts] for parts in plan.design.program.parts] == [
         [32, 36], [4],
     ]  # fmt: skip
     run_engine(plan, graph)

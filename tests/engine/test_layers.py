@@ -91,7 +91,7 @@ def test_long_windows_slide_several_times(builder, fix, run_engine, axis, size, 
     graph = fix(builder.build())
     plan = planned(graph, ring_words=32)
     [layer, _] = plan.design.layers
-    [part, *_] = plan.design.parts[0]
+    [part, *_] = plan.design.program.parts[0]
     assert (part.nest.counts[5], layer.sliding_rows(plan.design.shape) > 2) == (turns, True)
     run_engine(plan, graph)
 
@@ -104,7 +104,7 @@ def test_few_channels_are_packed(builder, fix, run_engine, lanes):
     builder.conv(x, weights, padding=[(1, 1), (1, 2)], stride=2)
     graph = fix(builder.build())
     plan = planned(graph, 8, lanes)
-    assert plan.design.loadings[0].words == 7 * 3
+    assert plan.design.placement.loadings[0].words == 7 * 3
     assert plan.spans[1].busy == 4 * 3 * 3 * -(-(-(-5 // lanes) * lanes) // 8)
     assert plan.macs == 4 * 3 * 5 * 12
     run_engine(plan, graph)
@@ -116,7 +116,7 @@ def test_pixels_of_several_channels_are_packed(builder, fix, run_engine):
     builder.conv(x, filters(builder, 5, 3, 3, 2), padding=[(1, 1), (1, 2)], stride=2)
     graph = fix(builder.build(), symmetric=False)
     plan = planned(graph, 8, 8)
-    [loading], [port] = plan.design.loadings, plan.inputs
+    [loading], [port] = plan.design.placement.loadings, plan.inputs
     assert (loading.words, loading.cycles, port.lanes) == (5 * 5, 5 * 10, 3)
     run_engine(plan, graph)
     run_engine(plan, graph, stall=0.3)
@@ -149,7 +149,7 @@ def test_averages_of_what_is_inside(builder, fix, run_engine, size, ring_words, 
     conv(builder, y, 3, 6)
     graph = fix(builder.build(), symmetric=False)
     plan = planned(graph, ring_words=ring_words)
-    assert len(plan.design.parts[1]) == areas
+    assert len(plan.design.program.parts[1]) == areas
     run_engine(plan, graph)
 
 
@@ -185,7 +185,7 @@ def test_a_sum_of_what_is_read(builder, fix, run_engine, size, ring_words):
     board = find_board("icebreaker")
     plan = planned(graph, rows=8 // size, board=board, ring_words=ring_words)
     assert plan.design.engine.codes.single_port
-    assert [plan.design.shares(layer) for layer in plan.design.layers] == [False, True]
+    assert [plan.design.placement.shares(layer) for layer in plan.design.layers] == [False, True]
     run_engine(plan, graph)
 
 
@@ -219,7 +219,7 @@ def test_what_the_array_reads_is_not_written_over(builder, fix, run_engine):
     plan = planned(graph)
     one, two = plan.design.layers
     assert two.residual.tensor == one.tensor == two.operand
-    assert plan.design.places[one.tensor] != plan.design.places[two.tensor]
+    assert plan.design.placement.places[one.tensor] != plan.design.placement.places[two.tensor]
     run_engine(plan, graph)
 
 
@@ -241,7 +241,7 @@ def test_a_ring_that_is_too_small(builder, fix):
     conv(builder, x, 5, 9)
     plan = planned(fix(builder.build()), ring_words=16)
     with pytest.raises(TargetError, match=r"a pass takes 27 words of weights, and the ring has 16"):
-        plan.design.parts  # noqa: B018
+        plan.design.program.parts  # noqa: B018
 
 
 def test_limits_of_codes(builder, fix, run_engine):
@@ -289,7 +289,7 @@ def test_a_sum_is_computed_by_the_layer_before_it(builder, fix, run_engine):
     plan = planned(graph)
     one, two = plan.design.layers
     assert two.residual.tensor == one.tensor
-    assert plan.design.places[two.tensor] != plan.design.places[one.tensor]
+    assert plan.design.placement.places[two.tensor] != plan.design.placement.places[one.tensor]
     run_engine(plan, graph)
 
 
@@ -362,7 +362,7 @@ def test_weights_pass_as_a_stream(builder, fix, run_engine):
     graph = fix(builder.build())
     plan = planned(graph, ring_words=16)
     assert len(plan.design.instructions) > 2 + len(plan.design.layers)
-    assert max(len(part.weights) for parts in plan.design.parts for part in parts) <= 8
+    assert max(len(part.weights) for parts in plan.design.program.parts for part in parts) <= 8
     run_engine(plan, graph, frames=3)
     run_engine(plan, graph, frames=3, stall=0.3)
 
@@ -373,8 +373,8 @@ def test_a_pass_may_fill_the_ring(builder, fix, run_engine):
     conv(builder, x, 5, 15, size=2)
     graph = fix(builder.build())
     plan = planned(graph, ring_words=16)
-    assert [len(part.weights) for part in plan.design.parts[0]] == [16, 16]
-    assert plan.interval > plan.design.image_words
+    assert [len(part.weights) for part in plan.design.program.parts[0]] == [16, 16]
+    assert plan.interval > plan.design.packets.image_words
     run_engine(plan, graph)
 
 
@@ -384,7 +384,7 @@ def test_a_ring_is_full_in_the_middle_of_a_part(builder, fix, run_engine):
     builder.conv(x, filters(builder, 24, 4, 1, 3))
     graph = fix(builder.build())
     plan = planned(graph, ring_words=16)
-    assert [len(part.weights) for part in plan.design.parts[0]] == [6, 6, 6]
+    assert [len(part.weights) for part in plan.design.program.parts[0]] == [6, 6, 6]
     run_engine(plan, graph)
 
 
@@ -396,7 +396,7 @@ def test_an_engine_waits_for_weights(builder, fix, run_engine, rows):
         x = builder.op("linear", x, filters(builder, outputs, inputs), filters(builder, 1, outputs))
     graph = fix(builder.build())
     plan = planned(graph, rows=rows, ring_words=32)
-    beats = plan.design.image_words
+    beats = plan.design.packets.image_words
     assert sum(span.stalled for span in plan.spans) > 0
     assert plan.interval == beats == sum(span.cycles for span in plan.spans)
     run_engine(plan, graph, frames=3)
@@ -439,7 +439,9 @@ def test_tables_of_softmax_come_with_the_program(builder, fix, run_engine, round
     engine = plan.design.engine
     tail_beats = 2 * 256 * (2 if rounding else 1)
     assert (engine.find(Tables).count, engine.ring.tail_beats) == (1, tail_beats)
-    assert plan.design.table_words == 2 + engine.table_beats == plan.design.fill_words
+    assert (
+        plan.design.packets.table_words == 2 + engine.table_beats == plan.design.packets.fill_words
+    )
     run_engine(plan, graph, frames=3)
 
 
@@ -520,7 +522,9 @@ def test_inputs_are_loaded_without_padding(builder, fix, run_engine, channels, s
     builder.conv(x, rng.normal(size=(5, channels, size, size)), padding=size // 2)
     graph = fix(builder.build())
     plan = planned(graph)
-    assert [loading.cycles for loading in plan.design.loadings] == [12 * channels // codes]
+    assert [loading.cycles for loading in plan.design.placement.loadings] == [
+        12 * channels // codes
+    ]
     assert [port.lanes for port in plan.inputs] == [codes]
     run_engine(plan, graph)
 

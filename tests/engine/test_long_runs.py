@@ -41,7 +41,7 @@ def network(rng, fix):
             board = BOARDS[rng.integers(len(BOARDS))]
             plan = planned(graph, rows, lanes, ring_words, board, results)
             # whose passes have room in the ring
-            assert plan.design.parts
+            assert plan.design.program.parts
         except NnefHwError:
             continue
         if len(graph.outputs) > 1:

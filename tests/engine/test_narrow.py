@@ -65,7 +65,7 @@ def test_no_layer_has_wider_weights(fix, rng, run_engine):
     g.op("linear", g.op("relu", x), rng.normal(size=(4, 9)), np.zeros((1, 4)))
     graph = fix(g.build(), weight_bits=4)
     plan = planned(graph, packs_weights=True, ring_words=16)
-    counts = [[len(part.weights) for part in parts] for parts in plan.design.parts]
+    counts = [[len(part.weights) for part in parts] for parts in plan.design.program.parts]
     assert counts == [[8], [2]]
     [feature] = [x for x in plan.design.engine.features if isinstance(x, NarrowWeights)]
     assert feature.always
@@ -87,10 +87,10 @@ def test_random_networks(fix, run_engine, seed):
         try:
             graph = fix(network.finish(), weight_bits=int(rng.integers(2, 5)), calibration="minmax")
             plan = planned(graph, packs_weights=True, **way)
-            assert plan.design.parts
+            assert plan.design.program.parts
         except NnefHwError:
             continue
-        if any(map(plan.design.is_packed, plan.design.layers)):
+        if any(map(plan.design.program.is_packed, plan.design.layers)):
             break
     run_engine(plan, graph, frames=3)
     run_engine(plan, graph, stall=0.3)

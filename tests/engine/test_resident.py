@@ -14,6 +14,7 @@ from nnef_hw.engine.layers.network import lower
 from nnef_hw.engine.memory.store import stores
 from nnef_hw.engine.planning.plan import EnginePlan
 from nnef_hw.engine.program.design import Design
+from nnef_hw.engine.program.packets import Packets
 from nnef_hw.engine.timing.residency import feeds, with_residents
 from nnef_hw.engine.timing.timing import waits
 from nnef_hw.errors import NnefHwError
@@ -49,7 +50,7 @@ def test_all_packets_stay(fix, rng, run_engine):
     assert count > 5
     plan = resident_plan(graph, tuple(range(1, count)))
     first = plan.design.instructions[0]
-    assert plan.design.frame_words == plan.design.packet_words(first)
+    assert plan.design.packets.frame_words == plan.design.packets.packet_words(first)
     run_engine(plan, graph, frames=3)
     run_engine(plan, graph, frames=3, stall=0.3)
 
@@ -64,11 +65,12 @@ def test_packets_in_the_bank_that_is_read(fix, rng, run_engine, monkeypatch):
     graph = fix(layers(rng, 2, 7, 24, 18, 13))
     count = len(resident_plan(graph, ()).design.instructions)
     better = resident_plan(graph, tuple(range(1, count)))
-    banks = {n: better.design.bank(place) for n, place in better.design.resident_places.items()}
-    monkeypatch.setattr(Design, "resident_bank", other)
+    bank, places = better.design.placement.bank, better.design.packets.resident_places
+    banks = {n: bank(place) for n, place in places.items()}
+    monkeypatch.setattr(Packets, "resident_bank", other)
     plan = resident_plan(graph, tuple(range(1, count)))
-    for n, place in plan.design.resident_places.items():
-        assert plan.design.bank(place) == 1 - banks[n]
+    for n, place in plan.design.packets.resident_places.items():
+        assert plan.design.placement.bank(place) == 1 - banks[n]
     assert plan.interval > better.interval
     run_engine(plan, graph, frames=3)
 
@@ -76,13 +78,13 @@ def test_packets_in_the_bank_that_is_read(fix, rng, run_engine, monkeypatch):
 def test_a_full_bank_leaves_the_other_one(fix, rng):
     graph = fix(layers(rng, 2, 7, 24, 18, 13))
     design = resident_plan(graph, (1, 2)).design
-    words = design.resident_words(design.instructions[2])
+    words = design.packets.resident_words(design.instructions[2])
     bank = 1 - design.instructions[1].bank
     room = [words, words]
-    assert design.resident_bank(2, room) == bank
+    assert design.packets.resident_bank(2, room) == bank
     room[bank] -= 1
-    assert design.resident_bank(2, room) == 1 - bank
-    assert design.resident_bank(2, [words - 1] * 2) is None
+    assert design.packets.resident_bank(2, room) == 1 - bank
+    assert design.packets.resident_bank(2, [words - 1] * 2) is None
 
 
 MORE = [pytest.param(seed, marks=pytest.mark.nightly) for seed in range(1, 40)]
@@ -101,7 +103,7 @@ def test_some_packets_of_random_networks(fix, run_engine, seed):
             count = len(design.instructions)
         except NnefHwError:
             continue
-        if design.banks is not None:
+        if design.placement.banks is not None:
             break
     chosen = tuple(n for n in rng.permutation(range(1, count)).tolist() if rng.random() < 0.6)
     run_engine(resident_plan(graph, chosen, 64), graph, frames=3)
@@ -114,13 +116,14 @@ def test_packets_are_staged_where_codes_were(fix, rng, run_engine):
     count = len(plan.design.instructions)
     for n in range(count):
         for host in range(1, n - 1):
-            if plan.design.can_stage(n, host) and not plan.design.staged_behind(host):
+            packets = plan.design.packets
+            if packets.can_stage(n, host) and not packets.staged_behind(host):
                 plan = resident_plan(graph, (1,), staged=(*plan.design.staged, (n, host)))
                 break
     assert len(plan.design.staged) >= 3
     depth = BOARD.device.single_port.depth
-    places, free = plan.design.resident_places, plan.design.free_words
-    assert all(places[n] % depth < depth - free[places[n] // depth] for n, _ in plan.design.staged)
+    places, lasting = plan.design.packets.resident_places, plan.design.placement.lasting
+    assert all(places[n] < lasting[places[n] // depth].start for n, _ in plan.design.staged)
     run_engine(plan, graph, frames=3)
     run_engine(plan, graph, frames=3, stall=0.3)
 
@@ -136,9 +139,9 @@ def test_packets_that_save_most_waiting_stay(fix, rng):
     assert 0 < sum(waits(design)) < sum(waits(without))
     assert plan.interval < other.interval
     assert plan.interval < plan.latency
-    sizes = [design.resident_words(design.instructions[n]) for n in design.resident]
-    assert sum(sizes) <= sum(design.free_words)
-    assert design.reader.once == design.fill_words > 0
+    sizes = [design.packets.resident_words(design.instructions[n]) for n in design.resident]
+    assert sum(sizes) <= sum(map(len, design.placement.lasting))
+    assert design.packets.reader.once == design.packets.fill_words > 0
 
 
 def test_a_queue_fills_while_packets_come_from_the_chip(fix, rng):
@@ -182,3 +185,20 @@ def test_reads_that_leave_out_what_comes_once():
     assert counts == [100, 40, 40]
     with pytest.raises(ValueError, match="cannot be those that come once"):
         store.reader(100, BOARD.device, 100)
+
+
+def test_what_outlives_a_frame_is_no_tensors_place(fix, rng):
+    """That of some steps is free in these, and may be taken in others."""
+    placement = resident_plan(fix(layers(rng, 4, 64, 48, 16, 24)), ()).design.placement
+    last = max(stay.last for stay in placement.stays)
+    assert sum(map(len, placement.lasting)) > 0
+    for bank in (0, 1):
+        assert placement.unused(bank, 0, last) == placement.lasting[bank]
+        late = placement.unused(bank, last, last)
+        assert set(placement.lasting[bank]) <= set(late)
+        for stay in placement.stays:
+            begin = placement.places[stay.tensor]
+            own = set(range(begin, begin + stay.words))
+            assert own.isdisjoint(placement.lasting[bank])
+            assert stay.last < last or own.isdisjoint(late)
+    assert placement.unused(0, last, last) != placement.lasting[0]

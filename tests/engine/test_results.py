@@ -64,7 +64,7 @@ def test_results_are_waited_for(rng, fix):
     found = []
     for results in (1, 2, 4, 8):
         plan = planned(graph, 16, 8, results=results)
-        [[part]] = plan.design.parts
+        [[part]] = plan.design.program.parts
         found.append((part.cycles, len(plan.design.constants)))
     # The first pass has none before it.
     assert found == [(1 + 255 * n, n) for n in (16, 8, 4, 2)]
@@ -114,7 +114,7 @@ def test_random_networks(fix, run_engine, seed):
                 continue
             ring_words = int(rng.choice([0, 64, 128]))
             plan = planned(graph, rows, lanes, ring_words, board, results)
-            assert plan.design.parts
+            assert plan.design.program.parts
         except NnefHwError:
             continue
         break

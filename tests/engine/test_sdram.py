@@ -77,7 +77,7 @@ def test_weights_from_sdram(built):
     out, _ = built
     folder = BuildFolder.open(out)
     assert folder.plan.dumps() == (out / "plan.json").read_text()
-    assert folder.plan.design.repeats_tables
+    assert folder.plan.design.packets.repeats_tables
     found = simulate(folder, out / "samples.npz", limit=12)
     assert found["bit_exact"]
     interval = SharedArray().predict_interval(folder.plan, 12)

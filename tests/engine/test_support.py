@@ -153,7 +153,7 @@ def test_fewer_rows_slide_where_cells_are_short(rng, fix):
     while not rows or rows[-1] > 1:
         device = replace(board.device, lut=cells)
         plan = schedule_engine(graph, replace(board, device=device))
-        rows.append(plan.design.slide_rows)
+        rows.append(plan.design.program.slide_rows)
         cycles.append(plan.interval)
         assert plan.design.engine.array.slide_rows == rows[-1] <= plan.design.shape.sliding
         assert SharedArray().read_plan(json.loads(plan.dumps()), graph).dumps() == plan.dumps()

@@ -72,7 +72,8 @@ class EngineAccelerator(wiring.Component):  # type: ignore[misc]
             ports[port.name] = flow(stream.Signature(layout))
         store = plan.design.store
         self.is_loaded = store is not None and store.is_loaded
-        self.reader: Any = None if plan.design.reader is None else plan.design.reader.build()
+        reader = plan.design.packets.reader
+        self.reader: Any = None if reader is None else reader.build()
         if self.reader is not None:
             self.pads = (self.reader.part.make_pads(),)
             ports |= {**pad_ports(self.pads), "memory_error": Out(1)}
@@ -99,16 +100,16 @@ class EngineAccelerator(wiring.Component):  # type: ignore[misc]
             m.d.comb += self.restarted.eq(restart)
         resident: dict[str, Any] = {}
         if not design.ring_words:
-            resident = {"program": design.program, "weights": design.weights,
+            resident = {"program": design.row_words, "weights": design.program.weights,
                         "constants": design.constants, "entries": design.entries}  # fmt: skip
         engine = SharedEngine(
             design.engine, **resident,
-            sources=[(x.bits, x.signed, x.lanes) for x in design.inputs],
-            padded=[loading.is_padded for loading in design.loadings],
+            sources=[(x.bits, x.signed, x.lanes) for x in design.placement.inputs],
+            padded=[loading.is_padded for loading in design.placement.loadings],
             targets=[(x.bits, x.signed, 1) for x in network.sinks],
         )  # fmt: skip
         m.submodules.engine = WithReset(engine, restart)
-        for port, stream_ in zip(design.inputs, engine.inputs, strict=True):
+        for port, stream_ in zip(design.placement.inputs, engine.inputs, strict=True):
             wiring.connect(m, wiring.flipped(getattr(self, port.name)), stream_)
         if self.reader is not None:
             self._read(m, engine, restart)

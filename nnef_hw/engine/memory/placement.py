@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
 from nnef_hw.architecture.architecture import Port
 from nnef_hw.engine.layers.layer import Layer, Shape
 from nnef_hw.engine.layers.network import Loading, Network
-from nnef_hw.engine.memory.choices import chosen
 from nnef_hw.engine.memory.memory_plan import Stay, allocate, allocate_banks
 from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.blockram import tile_memory
@@ -47,8 +46,8 @@ class Placement:
     network: Network
     shape: Shape
     device: Device
-    batch: int = chosen(1, "batch")
-    frame_by_frame: int = chosen(0, "frame_by_frame")
+    batch: int = field(default=1, kw_only=True)
+    frame_by_frame: int = field(default=0, kw_only=True)
 
     @cached_property
     def sequence(self) -> tuple[Step, ...]:
@@ -239,6 +238,31 @@ class Placement:
     def other_words(self) -> int:
         """Words that are in block RAM a second time: up to the last one that is added."""
         return self._added_until(self.places) if self.banks is None else 0
+
+    @cached_property
+    def lasting(self) -> tuple[range, range]:
+        """Words of each bank that no tensor ever takes: what is there outlives a frame.
+
+        They are the last ones. Whoever keeps something from a frame to the next one puts it there.
+        """
+        return self._behind(0, self.stays), self._behind(1, self.stays)
+
+    def unused(self, bank: int, first: int, last: int) -> range:
+        """Return the words of a bank behind all tensors that are there in some steps of a turn.
+
+        What is there in these steps does not outlive them, unless it is :attr:`lasting`.
+        """
+        return self._behind(bank, [x for x in self.stays if x.first <= last and first <= x.last])
+
+    def _behind(self, bank: int, stays: Sequence[Stay]) -> range:
+        begin = bank * self.bank_words
+        ends = (self.places[x.tensor] + x.words for x in stays)
+        own = (
+            end
+            for x, end in zip(stays, ends, strict=True)
+            if self.bank(self.places[x.tensor]) == bank
+        )
+        return range(max(own, default=begin), begin + self.bank_words)
 
     def shares(self, layer: Layer) -> bool:
         """Whether what is added to its result is in the bank that it reads."""

@@ -138,7 +138,7 @@ class EnginePlan:
         """Return the plan of a design for a target."""
         network = design.network
         link = border_resources(target) + border_queues(
-            design.inputs, [x.port for x in network.sinks], target
+            design.placement.inputs, [x.port for x in network.sinks], target
         )
         return cls(design, target.name, clock_mhz or target.clock_mhz, link)
 
@@ -155,7 +155,7 @@ class EnginePlan:
     @property
     def inputs(self) -> tuple[Port, ...]:
         """Its inputs."""
-        return self.design.inputs
+        return self.design.placement.inputs
 
     @property
     def outputs(self) -> tuple[Port, ...]:
@@ -188,7 +188,7 @@ class EnginePlan:
 
     def spans_of(self, kind: Kind, n: int) -> list[Span]:
         """Return those of an input, layer or output: several, if frames take turns."""
-        steps = zip(self.spans, self.design.sequence, strict=True)
+        steps = zip(self.spans, self.design.placement.sequence, strict=True)
         return [span for span, step in steps if (step.kind, step.n) == (kind, n)]
 
     @cached_property
@@ -205,7 +205,7 @@ class EnginePlan:
     @property
     def first_input(self) -> int:
         """Cycles from the begin of the load to the first beat of the input."""
-        return self.design.engine.pipeline.before_load + self.design.loadings[0].lead
+        return self.design.engine.pipeline.before_load + self.design.placement.loadings[0].lead
 
     @cached_property
     def _times(self) -> FrameTimes:
@@ -303,14 +303,14 @@ class EnginePlan:
             **self._memory,
             **self._bitstream,
             "cycles": dict(self._cycles),
-            "words": dict(design.places),
+            "words": dict(design.placement.places),
         }
 
     @property
     def _cycles(self) -> Counter[str]:
         """Cycles of loads and layers in a batch."""
         found: Counter[str] = Counter()
-        for span in self.spans[: -len(self.design.sends)]:
+        for span in self.spans[: -len(self.design.placement.sends)]:
             found[span.name] += span.cycles
         return found
 
@@ -320,7 +320,7 @@ class EnginePlan:
         design = self.design
         if design.store is None:
             return {}
-        size = {"bytes": 2 * design.image_words}
+        size = {"bytes": 2 * design.packets.image_words}
         return {MEMORY: {**design.store.to_json(), **size, **saved(design, MEMORY)}}
 
     @property

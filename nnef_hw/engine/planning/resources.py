@@ -22,6 +22,5 @@ def engine_resources(design: Design) -> Resources:
 
 def array_resources(design: Design) -> Resources:
     """Estimate what an engine takes without its tail."""
-    device = design.device
-    reader = Resources() if design.reader is None else design.reader.resources(device)
-    return reader + design.engine.resources(device)
+    reader, own = design.packets.reader, design.engine.resources(design.device)
+    return own if reader is None else reader.resources(design.device) + own

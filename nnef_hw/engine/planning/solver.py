@@ -139,7 +139,7 @@ def _with_shape(
         design = Design(network, shape, target.device, batch=batch)
         plans = [x for own in packings(design) for x in _fed(own, target, clock_mhz)]
         yield from plans
-        rows = design.slide_rows
+        rows = design.program.slide_rows
         is_crowded = any(plan.resources.lut > most for plan in plans)
         shape = shape._replace(sliding=rows - 1) if rows > 1 and is_crowded else None
 
@@ -180,12 +180,12 @@ def _rings(design: Design, target: Target, clock_mhz: float | None) -> Iterator[
     for words in RINGS:
         with_ring = replace(design, ring_words=words)
         try:
-            if not design.store.fits(with_ring.image_words):
+            if not design.store.fits(with_ring.packets.image_words):
                 continue
             with_ring = with_room(with_ring, target, clock_mhz)
         except TargetError:
             return
-        if design.store.fits(with_ring.image_words):
+        if design.store.fits(with_ring.packets.image_words):
             yield EnginePlan.of(with_ring, target, clock_mhz)
 
 
@@ -195,11 +195,12 @@ def with_room(design: Design, target: Target, clock_mhz: float | None) -> Design
     The first layers' tensors are large, and their weights few.
     """
     plan = EnginePlan.of(design, target, clock_mhz)
-    spare = target.device.bram - plan.resources.bram + design.code_blocks
-    if design.batch == 1 or design.banks is not None or design.code_blocks <= spare:
+    spare = target.device.bram - plan.resources.bram + design.placement.code_blocks
+    placement = design.placement
+    if design.batch == 1 or placement.banks is not None or placement.code_blocks <= spare:
         return design
     trials = (replace(design, frame_by_frame=n) for n in range(1, len(design.layers)))
-    return next((trial for trial in trials if trial.code_blocks <= spare), design)
+    return next((trial for trial in trials if trial.placement.code_blocks <= spare), design)
 
 
 def has_room(graph: Graph, target: Target) -> bool:
@@ -242,7 +243,7 @@ def _misfit(plans: list[EnginePlan], target: Target) -> ShortageError:
     if not design.ring_words:
         kept.append(f"{sum(layer.weight_bytes for layer in design.layers):,} bytes of weights")
     if not design.engine.codes.single_port:
-        size, layer = design.peak
+        size, layer = design.placement.peak
         frames = f" of {design.batch} frames" if design.batch > 1 else ""
         kept.append(f"{size:,} bytes of codes{frames}, as layer {layer!r} runs,")
     why = f"; {' and '.join(kept)} are kept in block RAM" if kept else ""

@@ -2,226 +2,111 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.engine.layers.layer import Layer
+from nnef_hw.engine.layers.layer import Layer, Shape
 from nnef_hw.engine.layers.nest import Nest
+from nnef_hw.engine.layers.network import Network
+from nnef_hw.engine.memory.choices import MEMORY, chosen
+from nnef_hw.engine.memory.placement import Placement
+from nnef_hw.engine.memory.store import Store
 from nnef_hw.engine.program.instruction import Instruction
+from nnef_hw.engine.program.packets import Packets
 from nnef_hw.engine.program.program import Program
 from nnef_hw.engine.program.sizing import size_engine
+from nnef_hw.hardware.devices import Device
 from nnef_hw.parts.arrays.fast_array import fast_offsets
-from nnef_hw.parts.engine.codes import Residents
 from nnef_hw.parts.engine.engine import Engine
-from nnef_hw.parts.engine.program import QUANTITIES, Kind
+from nnef_hw.parts.engine.program import QUANTITIES
 from nnef_hw.parts.engine.requantizer import SecondRounding
 from nnef_hw.parts.engine.sizes import CODE_BITS
 from nnef_hw.parts.engine.tables import Tables
-from nnef_hw.parts.readers.reader import Reader
 
-__all__ = ["FILL_HEADER_BEATS", "HEADER_BEATS", "Design"]
-
-HEADER_BEATS = 2
-"""Beats in front of a packet."""
-FILL_HEADER_BEATS = 3
-"""Beats in front of words that are written to the memory of codes."""
+__all__ = ["Design"]
 
 
 @dataclass(frozen=True, eq=False)
-class Design(Program):
-    """A program, and the engine that runs it."""
+class Design:
+    """A network on an engine of some size: all that was chosen, and what follows.
+
+    Parameters
+    ----------
+    network, shape, device
+        What runs, on which array, where.
+    ring_words
+        Words of the memory that weights pass, if the program comes as a stream with its weights and
+        constants; 0 if all are in memory.
+    store
+        Where it comes from then; None if from anywhere, whenever it is wanted.
+    existing
+        The engine that a bitstream has already; None to make one for this network.
+    batch
+        Frames that are computed together: a layer runs for all of them.
+    frame_by_frame
+        How many layers, from the first one on, still run for one frame after the other.
+    resident, staged, queue_words
+        Which packets stay on the chip, or are written there in every frame; words of the stream
+        that may wait in block RAM (:class:`.Packets`).
+    packs_weights
+        Whether two weights are one byte, of layers where they have 4 bits.
+    """
+
+    network: Network
+    shape: Shape
+    device: Device
+    ring_words: int = chosen(0, "ring", section=MEMORY, positional=True)
+    store: Store | None = None
+    existing: Engine | None = None
+    batch: int = chosen(1, "batch")
+    frame_by_frame: int = chosen(0, "frame_by_frame")
+    resident: tuple[int, ...] = chosen((), "resident", section=MEMORY)
+    staged: tuple[tuple[int, int], ...] = chosen((), "staged", section=MEMORY)
+    queue_words: int = chosen(0, "queue", section=MEMORY)
+    packs_weights: bool = chosen(False, "packed_weights")
 
     @cached_property
-    def reader(self) -> Reader | None:
-        """What brings the program, if it comes as a stream from a memory of the board."""
-        if self.store is None:
-            return None
-        return self.store.reader(self.image_words, self.device, self.fill_words, self.queue_words)
-
-    @property
-    def beat_cycles(self) -> int:
-        """Cycles from a beat that the memory gives to the next one."""
-        return 1 if self.reader is None else self.reader.interval
-
-    @cached_property
-    def image_words(self) -> int:
-        """Beats of the program as a stream (:mod:`.image`), with those that come once."""
-        return self.fill_words + self.frame_words
-
-    @cached_property
-    def table_words(self) -> int:
-        """Beats of the packet of all tables; 0 if none come with the program."""
-        beats = self.engine.table_beats
-        return HEADER_BEATS + beats if beats else 0
-
-    @property
-    def repeats_tables(self) -> bool:
-        """Whether that packet comes in every frame: from a memory that is read from its begin."""
-        return self.store is not None and not self.store.can_skip
-
-    @cached_property
-    def frame_words(self) -> int:
-        """Beats that come in every frame, or batch of frames."""
-        words = sum(map(self.stream_words, range(len(self.instructions))))
-        return words + self.table_words if self.repeats_tables else words
-
-    def fills(self, n: int) -> Iterator[tuple[range, int]]:
-        """Yield pieces in which the packet of an instruction is written to the memory of codes.
-
-        Words of it, no more than the ring has, and where the first of these goes.
-        """
-        place, words = self.resident_places[n], self.resident_words(self.instructions[n])
-        for first in range(0, words, self.ring_words):
-            yield range(first, min(first + self.ring_words, words)), place + first
-
-    def staging_words(self, instruction: Instruction) -> int:
-        """Return the beats of these pieces."""
-        words = self.resident_words(instruction)
-        pieces = -(-words // self.ring_words)
-        return FILL_HEADER_BEATS * pieces + self.engine.code_beats * words
-
-    def stream_words(self, n: int) -> int:
-        """Return the beats of the packet of an instruction in every frame: none if it stays."""
-        if n in self.resident:
-            return 0
-        is_staged = n in self.resident_places
-        return (self.staging_words if is_staged else self.packet_words)(self.instructions[n])
-
-    def staged_behind(self, n: int) -> list[int]:
-        """Return the instructions whose packets are staged during an instruction."""
-        return [staged for staged, host in self.staged if host == n]
-
-    @cached_property
-    def fill_words(self) -> int:
-        """Beats of what is written before the first frame, and of tables that come only once."""
-        fills = sum(self.staging_words(self.instructions[n]) for n in self.resident)
-        return fills if self.repeats_tables else fills + self.table_words
-
-    def resident_words(self, instruction: Instruction) -> int:
-        """Return the words of codes that its packet takes."""
-        return -(-self.packet_words(instruction) // self.engine.code_beats)
-
-    @cached_property
-    def free_words(self) -> tuple[int, int]:
-        """Words of each bank that no tensor ever takes: the last ones."""
-        depth = self.bank_words
-        ends = [0, depth]
-        for stay in self.stays:
-            end = self.places[stay.tensor] + stay.words
-            bank = self.places[stay.tensor] // depth
-            ends[bank] = max(ends[bank], end)
-        return depth - ends[0], 2 * depth - ends[1]
-
-    def is_better(self, n: int, bank: int) -> bool:
-        """Whether the instruction before does not read a bank: while it runs, a packet comes."""
-        return bank != self.instructions[n - 1].bank
-
-    def resident_bank(self, n: int, left: Sequence[int]) -> int | None:
-        """Return the bank in which the packet of an instruction may stay; None if none has room.
-
-        The better one, if it has room: of the other one a packet comes only when the instruction
-        before has ended.
-
-        Parameters
-        ----------
-        left
-            Words that are left in each.
-        """
-        words = self.resident_words(self.instructions[n])
-        banks = sorted((0, 1), key=lambda bank: not self.is_better(n, bank))
-        return next((bank for bank in banks if words <= left[bank]), None)
-
-    @cached_property
-    def resident_places(self) -> Mapping[int, int]:
-        """First words of the packets that stay in the memory of codes, by instruction."""
-        if not self.has_residents:
-            return {}
-        depth = self.bank_words
-        left = list(self.free_words)
-        found: dict[int, int] = {}
-        for n in self.resident:
-            bank = self.resident_bank(n, left)
-            if bank is None:
-                raise ValueError(f"there is no room for the packet of instruction {n}")
-            found[n] = (bank + 1) * depth - left[bank]
-            left[bank] -= self.resident_words(self.instructions[n])
-        ends = list(self._staging_ends)
-        for n, host in self.staged:
-            bank = self.staging_bank(host)
-            ends[bank] -= self.resident_words(self.instructions[n])
-            found[n] = ends[bank]
-        return found
-
-    @property
-    def _staging_ends(self) -> tuple[int, int]:
-        """Ends of the places in each bank where tensors are, at other times than packets."""
-        depth = self.bank_words
-        low, high = self.free_words
-        return depth - low, 2 * depth - high
-
-    def can_stage(self, n: int, host: int) -> bool:
-        """Whether the packet of an instruction has room, and a way, to come during another one.
-
-        That and the one before add no tensors, so that the bank that it does not read is written
-        at most, by results; behind its packet, that of the next one comes from the memory.
-        """
-        near = self.instructions[max(0, host - 1) : host + 1]
-        if any(x.kind != Kind.RUN or x.adds for x in near) or n < host + 2:
-            return False
-        if n in self.resident_places or host + 1 in self.resident_places:
-            return False
-        if any(n == other + 1 for _, other in self.staged):
-            return False
-        bank = self.staging_bank(host)
-        taken = sum(
-            self.resident_words(self.instructions[other])
-            for other, its_host in self.staged if self.staging_bank(its_host) == bank
+    def placement(self) -> Placement:
+        """Where tensors are."""
+        return Placement(
+            self.network, self.shape, self.device, batch=self.batch,
+            frame_by_frame=self.frame_by_frame,
         )  # fmt: skip
-        begin = self._staging_ends[bank] - taken - self.resident_words(self.instructions[n])
-        return begin >= self._taken_until(bank, host, n)
 
-    def staging_bank(self, host: int) -> int:
-        """Return the bank in which packets are staged during an instruction: it reads the other."""
-        return 1 - self.instructions[host].bank
+    @cached_property
+    def program(self) -> Program:
+        """What the array does."""
+        return Program(
+            self.placement, self.ring_words, self.existing,
+            bool(self.resident or self.staged), self.packs_weights,
+        )  # fmt: skip
 
-    def _taken_until(self, bank: int, first: int, last: int) -> int:
-        """Return the end of the tensors that a bank has from one instruction to another."""
-        depth = self.bank_words
-        begin, end = (self.steps[n] for n in (first, last))
-        inside = [
-            self.places[stay.tensor] + stay.words
-            for stay in self.stays
-            if stay.first <= end and begin <= stay.last
-            and self.places[stay.tensor] // depth == bank
-        ]  # fmt: skip
-        return max(inside, default=bank * depth)
+    @cached_property
+    def engine(self) -> Engine:
+        """The engine: that of the bitstream, or with fields as wide as this program needs them."""
+        return self.existing or size_engine(self.program)
 
-    def packet_words(self, instruction: Instruction) -> int:
-        """Return the beats of an instruction and of what it needs."""
-        engine = self.engine
-        return (
-            HEADER_BEATS
-            + engine.layout.rows * engine.layout.row_beats
-            + len(instruction.constants) * engine.constant_beats
-            + len(instruction.weights) * engine.weight_beats(instruction.weight_rows)
-            + engine.has(Residents)
-        )
+    @cached_property
+    def packets(self) -> Packets:
+        """Its program as a stream."""
+        return Packets(
+            program=self.program, engine=self.engine, store=self.store, resident=self.resident,
+            staged=self.staged, queue_words=self.queue_words,
+        )  # fmt: skip
 
     @property
-    def memory_bytes(self) -> Mapping[str, int]:
-        """Bytes of the stream per batch by the name of the layer; nothing if there is none."""
-        if not self.ring_words:
-            return {}
-        found: Counter[str] = Counter()
-        for n, (name, instruction) in enumerate(zip(self.names, self.instructions, strict=True)):
-            if instruction.kind == Kind.RUN:
-                found[name] += 2 * self.stream_words(n)
-        return found
+    def layers(self) -> tuple[Layer, ...]:
+        """Layers in the order in which they run."""
+        return self.placement.layers
+
+    @property
+    def instructions(self) -> tuple[Instruction, ...]:
+        """The instructions of the program."""
+        return self.program.instructions
 
     @cached_property
     def constants(self) -> list[int]:
@@ -233,10 +118,10 @@ class Design(Program):
         bits, together = engine.array.acc_bits, engine.array.results
         rounding = engine.find(SecondRounding)
         for layer in self.layers:
-            factors = self.factors(layer)
+            factors = self.program.factors(layer)
             farther = [0] * len(factors)
             if rounding is not None:
-                farther = [shift - rounding.least_shift for shift in self.shifts(layer)]
+                farther = [shift - rounding.least_shift for shift in self.program.shifts(layer)]
             biases = layer.bias(self.shape) - self._offsets(layer)
             for bias, factor, shift in zip(biases, factors, farther, strict=True):
                 above = factor | shift << engine.requantizer.factor_bits
@@ -269,20 +154,15 @@ class Design(Program):
     def entries(self) -> list[int]:
         """Contents of the memory of tables, 256 entries each."""
         tables = self.engine.find(Tables)
-        unused = [()] * (0 if tables is None else tables.count - len(self.tables))
+        unused = [()] * (0 if tables is None else tables.count - len(self.program.tables))
         return [
             entry
-            for table in (*self.tables, *unused)
+            for table in (*self.program.tables, *unused)
             for entry in (*table, *[0] * ((1 << CODE_BITS) - len(table)))
         ]
 
     @cached_property
-    def engine(self) -> Engine:
-        """The engine: that of the bitstream, or with fields as wide as this program needs them."""
-        return self.existing or size_engine(self)
-
-    @cached_property
-    def program(self) -> list[int]:
+    def row_words(self) -> list[int]:
         """Contents of the program memory."""
         stride = self.engine.layout.stride
         found: list[int] = []

@@ -30,8 +30,8 @@ class ProgramImage:
     @property
     def part(self) -> Reader:
         """What reads it."""
-        assert self.design.reader is not None
-        return self.design.reader
+        assert self.design.packets.reader is not None
+        return self.design.packets.reader
 
     @property
     def kind(self) -> str:
@@ -51,7 +51,7 @@ class ProgramImage:
     @property
     def words(self) -> int:
         """Words of 16 bits, of which those come once that are kept on the chip."""
-        return self.design.image_words
+        return self.design.packets.image_words
 
     @property
     def is_loaded(self) -> bool:
@@ -70,7 +70,7 @@ def fill_beats(design: Design) -> Iterator[int]:
     These go to the memory of codes in pieces of three beats, 0, how many words there are, with bit
     :data:`.FILL_FLAG`, and where the first one goes, and then the words, the lowest bits first.
     """
-    if not design.repeats_tables:
+    if not design.packets.repeats_tables:
         yield from _tables(design)
     for n in design.resident:
         yield from _filling(design, n)
@@ -81,12 +81,12 @@ def frame_beats(design: Design) -> Iterator[int]:
 
     Behind the packet of the instruction during which another one is staged, the pieces of that.
     """
-    if design.repeats_tables:
+    if design.packets.repeats_tables:
         yield from _tables(design)
     for n in range(len(design.instructions)):
-        if n not in design.resident_places:
+        if n not in design.packets.resident_places:
             yield from _packet(design, n)
-        for other in design.staged_behind(n):
+        for other in design.packets.staged_behind(n):
             yield from _filling(design, other)
 
 
@@ -95,7 +95,7 @@ def _filling(design: Design, n: int) -> Iterator[int]:
     width = design.engine.code_beats
     packet = list(_packet(design, n))
     packet += [0] * (-len(packet) % width)
-    for words, place in design.fills(n):
+    for words, place in design.packets.fills(n):
         yield from (0, len(words) | 1 << FILL_FLAG, place)
         yield from packet[width * words.start : width * words.stop]
 
@@ -106,12 +106,12 @@ def _tables(design: Design) -> Iterator[int]:
     A beat is two entries, the lower one first; tables of what stands behind the engine follow, an
     entry in one beat or two.
     """
-    if not design.table_words:
+    if not design.packets.table_words:
         return
     yield from (0, 1 << TABLES_FLAG)
     pairs = zip(design.entries[::2], design.entries[1::2], strict=True)
     yield from (low | high << CODE_BITS for low, high in pairs)
-    yield from design.tail_beats
+    yield from design.program.tail_beats
 
 
 def _packet(design: Design, n: int) -> Iterator[int]:
@@ -124,7 +124,7 @@ def _packet(design: Design, n: int) -> Iterator[int]:
     beat tells where the next one is: with bit :data:`.RESIDENT_FLAG` there, from the word on that
     the other bits are.
     """
-    engine, weights, instruction = design.engine, design.weights, design.instructions[n]
+    engine, weights, instruction = design.engine, design.program.weights, design.instructions[n]
     beats = engine.weight_beats(instruction.weight_rows)
     yield len(instruction.constants) | max(0, beats - 1) << engine.count_bits
     yield len(instruction.weights)
@@ -133,7 +133,7 @@ def _packet(design: Design, n: int) -> Iterator[int]:
     yield from _split(constants, engine.constant_beats)
     yield from _split([weights[n] for n in instruction.weights], beats)
     if engine.has(Residents):
-        place = design.resident_places.get((n + 1) % len(design.instructions))
+        place = design.packets.resident_places.get((n + 1) % len(design.instructions))
         yield 0 if place is None else place | 1 << RESIDENT_FLAG
 
 

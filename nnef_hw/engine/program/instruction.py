@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
@@ -12,8 +12,9 @@ from nnef_hw.parts.engine.array import ArrayUse
 from nnef_hw.parts.engine.codes import Bank
 from nnef_hw.parts.engine.fields import Record
 from nnef_hw.parts.engine.program import Kind
+from nnef_hw.parts.engine.sequencer import OperandPlaces, PixelPlace, ReadPlace, WritePlace
 
-__all__ = ["Instruction"]
+__all__ = ["Instruction", "first_places"]
 
 RecordT = TypeVar("RecordT", bound=Record)
 
@@ -65,3 +66,13 @@ class Instruction:
         """Its fields by name."""
         own = {"kind": int(self.kind)}
         return own | {name: x for record in self.records for name, x in record.values().items()}
+
+
+def first_places(nest: Nest) -> Sequence[Record]:
+    """Return where the quantities of a layer's first word are."""
+    starts = nest.starts
+    return [
+        ReadPlace(read=starts["read"]), WritePlace(write=starts["write"]),
+        OperandPlaces(weight=starts["weight"], constant=starts["constant"]),
+        PixelPlace(y=starts["y"], x=starts["x"]),
+    ]  # fmt: skip

@@ -22,10 +22,11 @@ def list_program(design: Design) -> Iterator[dict[str, Any]]:
     comes: from the chip if it stays there.
     """
     lanes, sinks = design.shape.lanes, design.network.sinks
-    moved = [design.loadings[step.n].words * step.frames for step in design.loads]
-    moved += [sinks[step.n].image.words(lanes) * step.frames for step in design.sends]
-    border, own = iter(moved), iter([run.layer for run in design.runs for _ in run.parts])
-    for n, (instruction, name) in enumerate(zip(design.instructions, design.names, strict=True)):
+    placement, names = design.placement, design.program.names
+    moved = [placement.loadings[step.n].words * step.frames for step in placement.loads]
+    moved += [sinks[step.n].image.words(lanes) * step.frames for step in placement.sends]
+    border, own = iter(moved), iter([run.layer for run in design.program.runs for _ in run.parts])
+    for n, (instruction, name) in enumerate(zip(design.instructions, names, strict=True)):
         layer = next(own) if instruction.kind == Kind.RUN else None
         nest = instruction.nest
         row = {
@@ -34,7 +35,7 @@ def list_program(design: Design) -> Iterator[dict[str, Any]]:
             "loops": "", "words": None, "read": instruction.values.get("read"),
             "write": instruction.values.get("write"), "weights": len(instruction.weights),
             "constants": len(instruction.constants) * design.shape.results,
-            "beats": design.packet_words(instruction) if design.ring_words else None,
+            "beats": design.packets.packet_words(instruction) if design.ring_words else None,
             "from": _origin(design, n),
         }  # fmt: skip
         yield row | ({"words": next(border)} if layer is None else _loops(design, layer, nest))
@@ -61,7 +62,7 @@ def _operation(layer: Layer) -> str:
 def _loops(design: Design, layer: Layer, nest: Nest | None) -> dict[str, Any]:
     assert nest is not None, "a layer has loops"
     # A first word may be in front of its tensor: padding.
-    read, write = design.places[layer.operand], design.places[layer.tensor]
+    read, write = design.placement.places[layer.operand], design.placement.places[layer.tensor]
     if nest.in_codes:
         read, write = nest.starts["read"] // design.shape.lanes, nest.starts["write"]
     inner, outer = (" ".join(map(str, part)) for part in (nest.counts[:3], nest.counts[3:]))

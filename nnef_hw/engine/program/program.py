@@ -10,12 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nnef_hw.engine.layers.layer import Layer, Most, Places
-from nnef_hw.engine.layers.nest import LayerPart, Nest
-from nnef_hw.engine.memory.choices import MEMORY, chosen
+from nnef_hw.engine.layers.layer import Layer, Most, Places, Shape
+from nnef_hw.engine.layers.nest import LayerPart
 from nnef_hw.engine.memory.placement import Placement, Step
-from nnef_hw.engine.memory.store import Store
-from nnef_hw.engine.program.instruction import Instruction
+from nnef_hw.engine.program.instruction import Instruction, first_places
 from nnef_hw.errors import TargetError
 from nnef_hw.parts.engine.array import Padding, Results
 from nnef_hw.parts.engine.border import Batched, Loaded, PortNumber, Sent
@@ -35,8 +33,6 @@ from nnef_hw.parts.engine.residual import (
 )
 from nnef_hw.parts.engine.sequencer import (
     Following,
-    OperandPlaces,
-    PixelPlace,
     ReadPlace,
     WritePlace,
 )
@@ -67,37 +63,39 @@ class Run(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Program(Placement):
+class Program:
     """What an array does for a network whose tensors have their places.
 
     Parameters
     ----------
+    placement
+        The network, and where its tensors are.
     ring_words
         Words of the memory that weights pass, if the program comes as a stream with its weights and
         constants; 0 if all are in memory.
-    store
-        Where it comes from then; None if from anywhere, whenever it is wanted.
     existing
         The engine that a bitstream has already; None to make one for this network.
-    resident
-        Instructions whose packets stay in the banks of codes, beside these.
-    staged
-        Others whose packets are written there in every frame, where codes are no more; with the
-        instruction during which each is.
-    queue_words
-        Words of the stream that may wait behind the memory that it comes from, in block RAM; 0: a
-        few in registers.
+    has_residents
+        Whether any packets of the program come from the banks of codes.
     packs_weights
         Whether two weights are one byte, of layers where they have 4 bits.
     """
 
-    ring_words: int = chosen(0, "ring", section=MEMORY, positional=True)
-    store: Store | None = None
+    placement: Placement
+    ring_words: int = 0
     existing: Engine | None = None
-    resident: tuple[int, ...] = chosen((), "resident", section=MEMORY)
-    staged: tuple[tuple[int, int], ...] = chosen((), "staged", section=MEMORY)
-    queue_words: int = chosen(0, "queue", section=MEMORY)
-    packs_weights: bool = chosen(False, "packed_weights")
+    has_residents: bool = False
+    packs_weights: bool = False
+
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        """Layers in the order in which they run."""
+        return self.placement.layers
+
+    @property
+    def shape(self) -> Shape:
+        """Size of the array."""
+        return self.placement.shape
 
     @cached_property
     def weights(self) -> list[int]:
@@ -187,7 +185,7 @@ class Program(Placement):
         found: list[list[LayerPart]] = []
         weight = constant = 0
         for n, layer in enumerate(self.layers):
-            frames = 1 if n < self.frame_by_frame else self.batch
+            frames = 1 if n < self.placement.frame_by_frame else self.placement.batch
             parts = self._parts(Step(Kind.RUN, n, 0, frames), weight, constant)
             longest = max(len(part.weights) for part in parts)
             if self.ring_words and longest > self.ring_words:
@@ -209,13 +207,13 @@ class Program(Placement):
         if self.ring_words:
             words = together_in_memory * self.ring_words // 2
             most = Most(words, together * MOST_CONSTANTS)
-        read, *others = (self.place(name, step.first) for name in layer.read_tensors)
-        write = self.place(layer.tensor, step.first)
+        read, *others = (self.placement.place(name, step.first) for name in layer.read_tensors)
+        write = self.placement.place(layer.tensor, step.first)
         places = Places(read, together_in_memory * weight, constant, write, tuple(others))
         parts = layer.parts(self.shape, places, most)
         if is_packed:
             parts = _packed(parts)
-        if self.batch > 1:
+        if self.placement.batch > 1:
             parts = self._batched(layer, parts, step.frames)
         return [part.grouped(together) for part in parts]
 
@@ -225,12 +223,15 @@ class Program(Placement):
         weights = [0, *accumulate(parts[-1].weights.stop for parts in self.parts)]
         constants = [0, *accumulate(parts[-1].constants.stop for parts in self.parts)]
         found = []
-        for step in self.sequence:
+        for step in self.placement.sequence:
             if step.kind != Kind.RUN:
                 continue
             layer, parts = self.layers[step.n], self.parts[step.n]
             tensors = {*layer.operands, layer.tensor}
-            if any(self.place(name, step.first) != self.places[name] for name in tensors):
+            if any(
+                self.placement.place(name, step.first) != self.placement.places[name]
+                for name in tensors
+            ):
                 first = constants[step.n] * self.shape.results
                 parts = self._parts(step, weights[step.n], first)
             found.append(Run(step, layer, parts, weights[step.n], constants[step.n]))
@@ -238,8 +239,8 @@ class Program(Placement):
 
     def _batched(self, layer: Layer, parts: list[LayerPart], frames: int) -> list[LayerPart]:
         """Return the parts of a layer for frames of a batch."""
-        write = self.tensor_words[layer.tensor]
-        reads = [self.tensor_words[layer.part_operand(n)] for n in range(len(parts))]
+        write = self.placement.tensor_words[layer.tensor]
+        reads = [self.placement.tensor_words[layer.part_operand(n)] for n in range(len(parts))]
         return [
             part.batched(frames, words * (self.shape.lanes if part.nest.in_codes else 1), write)
             for words, part in zip(reads, parts, strict=True)
@@ -263,9 +264,9 @@ class Program(Placement):
     @property
     def names(self) -> tuple[str, ...]:
         """What every instruction of the program makes: load, layers and their parts, send."""
-        network, runs = self.network, iter(self.runs)
+        network, runs = self.placement.network, iter(self.runs)
         found: list[str] = []
-        for step in self.sequence:
+        for step in self.placement.sequence:
             if step.kind == Kind.RUN:
                 run = next(runs)
                 found += [run.layer.name] * len(run.parts)
@@ -281,20 +282,20 @@ class Program(Placement):
 
     def _instructions(self) -> Iterator[Instruction]:
         runs = iter(self.runs)
-        for step in self.sequence:
+        for step in self.placement.sequence:
             if step.kind == Kind.RUN:
                 yield from self._run(next(runs))
             else:
                 yield self._load(step) if step.kind == Kind.LOAD else self._send(step)
 
     def _load(self, step: Step) -> Instruction:
-        source, loading = self.network.sources[step.n], self.loadings[step.n]
+        source, loading = self.placement.network.sources[step.n], self.placement.loadings[step.n]
         loaded = Loaded(
             rows=step.frames * loading.rows - 1, length=loading.length - 1, lead=loading.lead,
             real=loading.lead + loading.real, first_word=loading.window - 1,
             word_step=loading.step - 1,
         )  # fmt: skip
-        place = WritePlace(write=self.place(source.tensor, step.first))
+        place = WritePlace(write=self.placement.place(source.tensor, step.first))
         return Instruction(Kind.LOAD, (
             *self._port(step.n), *self._bank(source.tensor), place, loaded,
             Padding(pad=loading.pad),
@@ -323,48 +324,47 @@ class Program(Placement):
             if self.ring_words:
                 own.append(PacketSizes(weights=len(part.weights), constants=len(part.constants)))
             yield Instruction(
-                Kind.RUN, (*common, *own, *_places(part.nest)), part.nest,
+                Kind.RUN, (*common, *own, *first_places(part.nest)), part.nest,
                 _moved(part.weights, run.weight), _moved(part.constants, run.constant),
                 self._weight_rows(layer),
             )  # fmt: skip
 
     def _send(self, step: Step) -> Instruction:
-        sink, lanes = self.network.sinks[step.n], self.shape.lanes
+        sink, lanes = self.placement.network.sinks[step.n], self.shape.lanes
         sent = Sent(
             pixels=sink.image.pixels - 1, blocks=sink.image.blocks(lanes) - 1,
             last_lanes=(sink.image.channels - 1) % lanes,
         )  # fmt: skip
         return Instruction(Kind.SEND, (
             *self._port(step.n), *self._bank(sink.tensor),
-            *([Batched(frames=step.frames - 1)] if self.batch > 1 else []),
-            ReadPlace(read=self.place(sink.tensor, step.first)), sent,
+            *([Batched(frames=step.frames - 1)] if self.placement.batch > 1 else []),
+            ReadPlace(read=self.placement.place(sink.tensor, step.first)), sent,
         ))  # fmt: skip
 
     def _bank(self, tensor: str) -> Sequence[Record]:
         """Return in which bank an instruction leaves no time to read packets, if any are there."""
-        return [Bank(bank=self.bank(self.places[tensor]))] if self.has_residents else []
+        return (
+            [Bank(bank=self.placement.bank(self.placement.places[tensor]))]
+            if self.has_residents
+            else []
+        )
 
     @cached_property
     def steps(self) -> tuple[int, ...]:
         """The step of a :attr:`turn`, as :attr:`stays` count them, that every instruction is of."""
-        numbers = {(x.kind, x.n): n for n, x in enumerate(self.turn)}
+        numbers = {(x.kind, x.n): n for n, x in enumerate(self.placement.turn)}
         runs = iter(self.runs)
         found: list[int] = []
-        for n, step in enumerate(self.sequence):
-            number = numbers[step.kind, step.n] if self.frame_by_frame else n
+        for n, step in enumerate(self.placement.sequence):
+            number = numbers[step.kind, step.n] if self.placement.frame_by_frame else n
             count = len(next(runs).parts) if step.kind == Kind.RUN else 1
             found += [number] * count
         return tuple(found)
 
     @property
-    def has_residents(self) -> bool:
-        """Whether any packets come from the banks of codes."""
-        return bool(self.resident or self.staged)
-
-    @property
     def ports(self) -> int:
         """Most inputs, or outputs."""
-        return max(len(self.network.sources), len(self.network.sinks))
+        return max(len(self.placement.network.sources), len(self.placement.network.sinks))
 
     def _port(self, n: int) -> Sequence[Record]:
         """Return the number of an input or output, if there are several."""
@@ -373,7 +373,7 @@ class Program(Placement):
     @cached_property
     def tail_beats(self) -> list[int]:
         """Tables of what stands behind the engine, as beats."""
-        tails = (sink.tail for sink in self.network.sinks)
+        tails = (sink.tail for sink in self.placement.network.sinks)
         return [beat for tail in tails if tail is not None for beat in tail.table_beats]
 
     def _weight_rows(self, layer: Layer) -> int:
@@ -396,27 +396,17 @@ class Program(Placement):
         residual = layer.residual
         if residual is None:
             return []
-        apart = self.place(residual.tensor, frame) - self.place(layer.tensor, frame)
+        other, own = (self.placement.place(x, frame) for x in (residual.tensor, layer.tensor))
         up = self.residual_shift - residual.shift
         return [
-            *([Sharing(shares=1)] if self.shares(layer) else []),
-            AddedPlace(other=apart),
+            *([Sharing(shares=1)] if self.placement.shares(layer) else []),
+            AddedPlace(other=other - own),
             AddedFactors(
                 own_factor=residual.own << up, other_factor=residual.other << up,
                 offset=residual.offset << up,
             ),
             AddedLimits(sum_low=residual.low, sum_high=residual.high),
         ]  # fmt: skip
-
-
-def _places(nest: Nest) -> Sequence[Record]:
-    """Return where the quantities of a layer's first word are."""
-    starts = nest.starts
-    return [
-        ReadPlace(read=starts["read"]), WritePlace(write=starts["write"]),
-        OperandPlaces(weight=starts["weight"], constant=starts["constant"]),
-        PixelPlace(y=starts["y"], x=starts["x"]),
-    ]  # fmt: skip
 
 
 def _own_weights(part: LayerPart) -> int:

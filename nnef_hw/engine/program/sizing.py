@@ -48,7 +48,7 @@ def size_engine(program: Program) -> Engine:
     One whose program comes as a stream also runs that of other weights, as far as that costs
     little: no field is a constant of the hardware which they change, and sums have a margin.
     """
-    device, shape = program.device, program.shape
+    device, shape = program.placement.device, program.shape
     features = tuple(_features(program))
     array = MultiplierArray(
         rows=shape.rows, lanes=shape.lanes, results=shape.results, slide_rows=program.slide_rows,
@@ -59,8 +59,8 @@ def size_engine(program: Program) -> Engine:
         array=replace(array, in_dsp=_in_dsp(array, device)),
         requantizer=_requantizer(program, array, features),
         codes=Codes(
-            words=max(2, program.memory[1]),
-            single_port=None if program.banks is None else device.single_port,
+            words=max(2, program.placement.memory[1]),
+            single_port=None if program.placement.banks is None else device.single_port,
         ),
         features=features, ram=device.ram,
     )  # fmt: skip
@@ -78,7 +78,7 @@ def _features(program: Program) -> Iterator[Feature]:
         yield SecondRounding(least_shift=min(shifts), more_shift_bits=more.bit_length())
     if program.residual_shift:
         yield _residual(program, run)
-    if any(map(program.shares, program.layers)):
+    if any(map(program.placement.shares, program.layers)):
         yield SharedBank()
     if program.tables:
         yield Tables(count=len(program.tables))
@@ -100,7 +100,7 @@ def _features(program: Program) -> Iterator[Feature]:
     if program.packs_weights:
         widths = [x.find(WeightWidth) for x in run]
         yield NarrowWeights(always=all(x.halves for x in widths if x))
-    if program.batch > 1:
+    if program.placement.batch > 1:
         yield Batch()
 
 
@@ -115,7 +115,7 @@ def _residual(program: Program, run: Sequence[Instruction]) -> TensorSums:
         offset_bits = max(offset_bits, CODE_BITS + bits + 1)
     return TensorSums(
         bits=bits, shift=program.residual_shift, cycles=program.residual_cycles,
-        words=program.other_words, offset_bits=offset_bits,
+        words=program.placement.other_words, offset_bits=offset_bits,
     )  # fmt: skip
 
 
@@ -124,7 +124,7 @@ def _supply(program: Program) -> Supply:
     if program.ring_words:
         # As many constants as are in a block RAM of beats.
         return Ring(
-            frame_weights=weights, constants=program.device.ram.deepest(BEAT_BITS),
+            frame_weights=weights, constants=program.placement.device.ram.deepest(BEAT_BITS),
             instructions=instructions, words=program.ring_words,
             tail_beats=len(program.tail_beats),
         )  # fmt: skip
@@ -147,7 +147,7 @@ def _requantizer(
 
 def _is_fast(program: Program) -> bool:
     """Whether a multiplier makes two products: where a DSP block can, and they are too few."""
-    device = program.device
+    device = program.placement.device
     products = program.shape.rows * program.shape.lanes
     return products > device.products and device.sums_per_dsp > 0
 
@@ -196,7 +196,7 @@ def _counted(engine: Engine, instructions: Sequence[Instruction]) -> Mapping[str
 def _sequencer(program: Program, array: MultiplierArray, features: Sequence[Feature]) -> Sequencer:
     run = [x for x in program.instructions if x.nest is not None]
     [supply] = [x for x in features if isinstance(x, Supply)]
-    words = program.memory[1]
+    words = program.placement.memory[1]
     depths = {
         "read": words, "write": words, "weight": supply.weights, "constant": supply.constants,
     }  # fmt: skip

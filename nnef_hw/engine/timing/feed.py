@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from nnef_hw.engine.program.design import FILL_HEADER_BEATS, HEADER_BEATS, Design
+from nnef_hw.engine.program.design import Design
 from nnef_hw.engine.program.instruction import Instruction
 from nnef_hw.engine.program.issue import Retired
+from nnef_hw.engine.program.packets import FILL_HEADER_BEATS, HEADER_BEATS
 from nnef_hw.parts.engine.codes import Residents
 from nnef_hw.parts.engine.program import Kind
 from nnef_hw.parts.readers.reader import Reader
@@ -167,12 +168,12 @@ class Feed:
         engine = design.engine
         if engine.ring is None:
             return
-        self._source = BeatSource.of(design.reader)
+        self._source = BeatSource.of(design.packets.reader)
         self._last = -1
         self._begin = 0
         self._busy: list[_Busy] = []
-        if design.fill_words:
-            self._last = self._source.take(design.fill_words, 0)
+        if design.packets.fill_words:
+            self._last = self._source.take(design.packets.fill_words, 0)
         freed_cycles = engine.pipeline.freed_cycles
         self._slots = _Ring(engine.slots, freed_cycles)
         self._constants = _Ring(engine.pipeline.constants_ahead, freed_cycles)
@@ -189,10 +190,10 @@ class Feed:
             return 0, 0
         instruction = design.instructions[self._next]
         source = self._origin()
-        if design.repeats_tables and not self._next and design.table_words:
-            self._last = source.take(design.table_words, self._last + 1)
-        for staged in design.staged_behind(self._next - 1):
-            for words, _ in design.fills(staged):
+        if design.packets.repeats_tables and not self._next and design.packets.table_words:
+            self._last = source.take(design.packets.table_words, self._last + 1)
+        for staged in design.packets.staged_behind(self._next - 1):
+            for words, _ in design.packets.fills(staged):
                 self._last = source.take(FILL_HEADER_BEATS, self._last + 1)
                 # All instructions before the one during which it is written have ended.
                 beats = engine.code_beats * len(words)
@@ -213,10 +214,10 @@ class Feed:
 
     def _origin(self) -> BeatSource:
         """Return where the next packet comes from."""
-        place = self._design.resident_places.get(self._next)
+        place = self._design.packets.resident_places.get(self._next)
         if place is None:
             return self._source
-        bank = self._design.bank(place)
+        bank = self._design.placement.bank(place)
         self._busy = [busy for busy in self._busy if busy.end > self._last]
         return _Resident(self._last + 1, [x for x in self._busy if x.bank in {bank, None}])
 

@@ -46,7 +46,7 @@ def with_residents(design: Design) -> Design:
     until they account for half of all that the design waits; it is predicted then, and so on.
     """
     store = design.store
-    if store is None or not store.can_skip or design.banks is None:
+    if store is None or not store.can_skip or design.placement.banks is None:
         return design
     best, least = design, waits(design)
     # In the bank that the instruction before reads, only what still waits then.
@@ -54,7 +54,7 @@ def with_residents(design: Design) -> Design:
         trial, times = best, least
         for _ in range(_ROUNDS):
             found = more(trial, times)
-            if found is None or not store.fits(found.image_words):
+            if found is None or not store.fits(found.packets.image_words):
                 break
             trial, times = found, waits(found)
             if sum(times) < sum(least):
@@ -72,13 +72,15 @@ def _more_residents(
     chosen = design.resident
     # Any packet: it tells where a design with residents has room.
     trial = replace(design, resident=chosen or (1,))
-    left = list(trial.free_words)
+    left = [len(words) for words in trial.placement.lasting]
 
     def put(n: int) -> bool:
-        bank = trial.resident_bank(n, left)
-        is_taken = bank is not None and (n in chosen or not is_better or trial.is_better(n, bank))
+        bank = trial.packets.resident_bank(n, left)
+        is_taken = bank is not None and (
+            n in chosen or not is_better or trial.packets.is_better(n, bank)
+        )
         if bank is not None and is_taken:
-            left[bank] -= trial.resident_words(trial.instructions[n])
+            left[bank] -= trial.packets.resident_words(trial.instructions[n])
         return is_taken
 
     for n in chosen:
@@ -88,7 +90,7 @@ def _more_residents(
     kept = {*chosen, *staged} if design.queue_words else set()
     behind_hosts = {host + 1 for _, host in design.staged}
     waiting = {
-        n: times[n] / trial.packet_words(trial.instructions[n])
+        n: times[n] / trial.packets.packet_words(trial.instructions[n])
         for n in range(1, len(times))
         if times[n] and n not in {*chosen, *staged, *behind_hosts}
     }
@@ -96,7 +98,7 @@ def _more_residents(
     def saved(n: int) -> float:
         # With packets beside it that stay, the queue is full: the memory stands still for this one.
         is_full = n - 1 in kept or n + 1 in kept
-        return waiting[n] * (1 - 1 / design.beat_cycles) if is_full else waiting[n]
+        return waiting[n] * (1 - 1 / design.packets.beat_cycles) if is_full else waiting[n]
 
     while waiting:
         n = max(waiting, key=lambda n: (saved(n), -n))
@@ -116,7 +118,7 @@ def _more_staged(design: Design, times: Sequence[int]) -> Design | None:
     A host is an instruction during which the memory has time for a packet more, the next one of
     those whose packets come from it. It adds no tensors, and does not read the bank.
     """
-    if not design.has_residents:
+    if not design.program.has_residents:
         # Any packet: only such a design knows what instructions read.
         design = replace(design, resident=(1,))
     trial, saved = design, 0
@@ -132,12 +134,14 @@ def _more_staged(design: Design, times: Sequence[int]) -> Design | None:
 
 def _is_host(design: Design, host: int, n: int) -> bool:
     """Whether the packet of an instruction is staged during another one without any waiting."""
-    if design.staged_behind(host) or not design.can_stage(n, host):
+    if design.packets.staged_behind(host) or not design.packets.can_stage(n, host):
         return False
     instruction, following = design.instructions[host : host + 2]
-    beats = design.packet_words(following) + design.staging_words(design.instructions[n])
+    beats = design.packets.packet_words(following) + design.packets.staging_words(
+        design.instructions[n]
+    )
     assert instruction.nest is not None
     return (
-        design.is_better(n, design.staging_bank(host))
-        and design.beat_cycles * beats <= instruction.nest.words
+        design.packets.is_better(n, design.packets.staging_bank(host))
+        and design.packets.beat_cycles * beats <= instruction.nest.words
     )

@@ -94,7 +94,7 @@ def _settled(design: Design) -> tuple[_Frames, int]:
     engine, lanes = design.engine, design.shape.lanes
     for _ in range(SETTLING + 1):
         end = frames.compute(end)
-        for _, n, _, count in design.sends:
+        for _, n, _, count in design.placement.sends:
             sink = design.network.sinks[n]
             begin = frames.send(sink, count, end)
             words = sink.image.words(lanes) * count
@@ -154,8 +154,8 @@ class _Frames:
         self.waits.clear()
         self.inputs.clear()
         self._settles = 0
-        runs = iter(self._design.runs)
-        for step in self._design.sequence:
+        runs = iter(self._design.program.runs)
+        for step in self._design.placement.sequence:
             if step.kind == Kind.LOAD:
                 end = self._load(step, end)
             elif step.kind == Kind.RUN:
@@ -165,7 +165,7 @@ class _Frames:
     def _load(self, step: Step, end: int) -> int:
         """Return when frames of an input have been loaded, after what ends in a cycle."""
         design, engine, count = self._design, self._design.engine, step.frames
-        source, loading = design.network.sources[step.n], design.loadings[step.n]
+        source, loading = design.network.sources[step.n], design.placement.loadings[step.n]
         begin, alone = self._begin(end, self._settles)
         self._settles = 0
         first = begin + engine.pipeline.before_load
@@ -174,7 +174,7 @@ class _Frames:
             self.inputs += [cycle + loading.lead for cycle in taken]
         end = first + count * loading.cycles - 1 + engine.pipeline.border_delay
         self._feed.end(end)
-        beats = count * design.inputs[step.n].beats
+        beats = count * design.placement.inputs[step.n].beats
         self._steps.append((source.tensor, alone, beats, begin - alone))
         return end
 
@@ -184,7 +184,7 @@ class _Frames:
         stalled, earliest = 0, None
         adds = layer.residual is not None
         issue = Issue(
-            design.engine, by_lane=layer.by_lane, adds=adds, shares=design.shares(layer)
+            design.engine, by_lane=layer.by_lane, adds=adds, shares=design.placement.shares(layer)
         )  # fmt: skip
         for part in run.parts:
             begin, alone = self._begin(end, self._settles if earliest is None else 0)
@@ -259,7 +259,7 @@ def _engine(
     for _ in range(-(-frames // design.batch)):
         end = run.compute(end)
         begins += run.inputs
-        for _, n, _, count in design.sends:
+        for _, n, _, count in design.placement.sends:
             sink, stream = design.network.sinks[n], streams[n]
             time = end = run.send(sink, count, end) + engine.pipeline.before_send
             for pixel in range(count * sink.image.pixels):
