@@ -126,7 +126,7 @@ def test_what_the_dsp_blocks_do_not_take_is_in_logic(rng, fix):
     assert planned(graph, 40, 8, board=board_with(320)).design.engine.array.runs == (320, 0, 0)
     ice = planned(graph, 8, 4, board=find_board("icebreaker")).design.engine
     assert not ice.array.fast
-    assert (ice.in_dsp, ice.in_logic) == (0, 32)
+    assert (ice.array.in_dsp, ice.array.in_logic) == (0, 32)
 
 
 @pytest.mark.parametrize(
