@@ -30,7 +30,8 @@ class FoldAffine(Pass):
     """Remove ``batch_normalization`` and ``add``/``sub``/``mul``/``div`` with channel constants.
 
     * behind a ``conv``, ``deconv`` or ``linear`` that nobody else reads: into its filter and bias,
-      also from behind a ``reshape`` that leaves the channels as they are
+      also from behind a ``reshape`` that leaves the channels as they are, or, of one number for all
+      channels, from behind any moves
     * elsewhere: a depthwise 1x1 ``conv``, on [1, C, 1, 1] between reshapes if the rank is 2
     * the filter of such a ``conv`` from codes to codes, if the bias lies on its steps: numbers
       whose codes are their signs
@@ -61,7 +62,17 @@ class FoldAffine(Pass):
             if (scale == 1).all() and (total := _sum_before(editor, source, node)):
                 _emit_offset(editor, node, total, offset)
                 continue
-            before = _layer_before(editor, source, behind_reshapes=node.op != "conv")
+            is_one_number = np.ptp(scale) == np.ptp(offset) == 0
+            before = _layer_before(
+                editor,
+                source,
+                behind_reshapes=node.op != "conv",
+                behind_moves=node.op != "conv" and bool(is_one_number),
+            )
+            if is_one_number and before:
+                scale, offset = (
+                    np.full(_channels(editor, before[0]), x[0]) for x in (scale, offset)
+                )
             if before and _can_scale(editor, before, node, scale):
                 _emit_scaled(editor, before, node, scale, offset)
             elif (
@@ -151,21 +162,30 @@ def _is_rounded(editor: Editor, node: Node) -> bool:
     return is_own and editor.tensors[node.name].quant is not None
 
 
-def _layer_before(editor: Editor, source: str, *, behind_reshapes: bool) -> list[Node]:
-    """Return the layer that computes a tensor, and the reshapes behind it, if nobody else reads it.
+def _channels(editor: Editor, layer: Node) -> int:
+    """Return the channels of a layer's result."""
+    return editor.shape(layer.name)[1]
 
-    None of them if it is not a layer, or its channels are not those of the tensor.
+
+def _layer_before(
+    editor: Editor, source: str, *, behind_reshapes: bool, behind_moves: bool = False
+) -> list[Node]:
+    """Return the layer that computes a tensor, and what moves its result, if nobody else reads it.
+
+    None of them if it is not a layer, or its channels are not those of the tensor, unless it may be
+    behind any moves.
     """
     nodes: list[Node] = []
-    while editor.has_one_use(source) and (node := editor.emitted(editor.resolve(source))):
+    one_use = editor.is_read_once if behind_moves else editor.has_one_use
+    while one_use(source) and (node := editor.emitted(editor.resolve(source))):
         nodes.insert(0, node)
-        if node.op != "reshape":
+        if not (node.op == "reshape" or (behind_moves and node.has(Trait.MOVES))):
             is_layer = node.has(Trait.WEIGHTS) or node.op == "deconv"
             is_linear = is_layer and node.attrs.get("activation") is None
             return nodes if is_linear and _has_constants(editor, node) else []
         source = node.inputs[0]
         keeps_channels = editor.shape(source)[:2] == editor.shape(node.name)[:2]
-        if not (behind_reshapes and keeps_channels):
+        if not (behind_moves or (behind_reshapes and keeps_channels)):
             break
     return []
 
@@ -251,16 +271,21 @@ def _coefficients(
 def _emit_scaled(
     editor: Editor, before: Sequence[Node], node: Node, scale: FloatArray, offset: FloatArray
 ) -> None:
-    layer, *reshapes = before
+    layer, *moves = before
     for step in before:
         editor.drop(step)
-    result = node.name
-    if reshapes:
-        like = editor.tensors[node.name]
+    like, result = editor.tensors[node.name], node.name
+    if moves:
         result = editor.activation(f"{node.name}_folded", editor.shape(layer.name), like)
     editor.emit(_scaled(editor, layer, node, result, scale, offset))
-    if reshapes:
-        editor.emit(reshape_node(result, node.name, editor.shape(node.name), node))
+    for n, move in enumerate(moves, start=1):
+        source, result = result, node.name
+        if n < len(moves):
+            result = editor.activation(f"{node.name}_moved", editor.shape(move.name), like)
+        if move.op == "reshape":
+            editor.emit(reshape_node(source, result, editor.shape(result), node))
+        else:
+            editor.emit(replace(move, inputs=(source,), outputs=(result,)))
 
 
 def _scaled(

@@ -182,6 +182,12 @@ class Editor:
         """Whether exactly one argument or graph result refers to a tensor of the old graph."""
         return self._uses.get(name, 0) == 1
 
+    def is_read_once(self, name: str) -> bool:
+        """Whether one argument or graph result refers to a tensor of the old graph or a new one."""
+        if self._uses.get(name, 0) or name in self._producers:
+            return self.has_one_use(name)
+        return sum(place in self._nodes for place in self._readers.get(name, ())) == 1
+
     def finish(self) -> Graph:
         """Return the new graph, or the old one itself if nothing was rewritten."""
         if not self.changed:

@@ -21,7 +21,8 @@ __all__ = ["SinkTransposes"]
 class SinkTransposes(Pass):
     """Swap an operator and the equal ``transpose`` of each of its operands.
 
-    Of arithmetic, functions and ``concat``; :class:`.HoistArithmetic` is for what has reductions.
+    Of arithmetic, functions and ``concat``, and of what computes a pixel of all of its channels, if
+    these stay in place; :class:`.HoistArithmetic` is for what has reductions.
 
     Exporters of networks whose channels come last turn the image back behind every layer. Constants
     are turned, too. The result is transposed in place of the operands.
@@ -46,6 +47,8 @@ class SinkTransposes(Pass):
             new = replace(node, inputs=tuple(inputs), outputs=(inner,))
             if node.op == "concat":
                 new = new.with_attrs(axis=axes[node.attrs["axis"]])
+            elif node.has(Trait.ALONG_CHANNELS):
+                new = new.with_attrs(axes=[axes[axis] for axis in node.attrs["axes"]])
             turn = Node("transpose", (inner,), (node.name,), {"axes": axes}, node.location)
             editor.emit(new, turn)
         return editor.finish()
@@ -69,7 +72,8 @@ def _common_axes(editor: Editor, node: Node) -> list[int] | None:
     free = any(map(partial(_is_free, editor), names))
     constants = [data for name in node.inputs if (data := editor.data(name)) is not None]
     at_home = axes[1] != 1 and any(map(_is_of_channels, constants))
-    return axes if alike and images and whole and free and not at_home else None
+    stay = not node.has(Trait.ALONG_CHANNELS) or [axes[x] for x in node.attrs["axes"]] == [1]
+    return axes if alike and images and whole and free and not at_home and stay else None
 
 
 def _is_of_channels(data: NDArray[Any]) -> bool:
@@ -78,7 +82,7 @@ def _is_of_channels(data: NDArray[Any]) -> bool:
 
 
 def _is_movable(node: Node) -> bool:
-    traits = (Trait.ARITHMETIC, Trait.TABLE)
+    traits = (Trait.ARITHMETIC, Trait.TABLE, Trait.ALONG_CHANNELS)
     return any(map(node.has, traits)) or node.op == "concat"
 
 
