@@ -11,6 +11,7 @@ from matrix_cases import matrix_cases
 from memory_cases import memory_cases
 from stream_cases import stream_cases
 from tap_cases import tap_cases
+from weight_cases import weight_cases
 
 from nnef_hw.arithmetic.normalization import NormalizeRequant
 from nnef_hw.arithmetic.numerics import QType, Requant, signed_bits
@@ -52,6 +53,7 @@ def component_cases(device: Device) -> Iterator[Case]:
     yield from _arrays(device)
     yield from _narrow_arrays(device)
     yield from _fast_arrays(device)
+    yield from weight_cases(device)
     yield from _requantizers()
     yield from _tflite_components(device)
     for bits in (4, 8, 16):

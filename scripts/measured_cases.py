@@ -37,6 +37,7 @@ def describe(case: Case) -> dict[str, Any]:
     parameters.pop("ram", None)
     if "single_port" in parameters:
         parameters["single_port"] = parameters["single_port"] is not None
+    parameters.pop("memory", None)  # a case of it is noted
     if isinstance(weights := parameters.pop("weights", None), WeightRom):
         parameters["weight_style"] = weights.style
     if isinstance(window := parameters.get("window"), Window):

@@ -46,7 +46,7 @@ REWRITTEN = {
     "gather": "by constant indices: a concat of slices",
     "einsum": "of two tensors as matmul",
     "matmul": "systolic array, if one operand is constant; a pixel for each row or column; "
-    "of two activations element by element, and sums",
+    "of two activations likewise, with weights that a stream writes",
     "max_reduce": "as max_pool; other axes than rows and columns become these",
     "mean_reduce": "as avg_pool over rows and columns, as conv over channels",
     "min_reduce": "as max_reduce of the negative",

@@ -7,11 +7,13 @@ there. A component in ``rtl/ROOM/NAME.py`` has its part in
 """
 
 from nnef_hw.parts.arrays.array import SystolicArray
+from nnef_hw.parts.arrays.contraction import ContractionArray
 from nnef_hw.parts.arrays.depthwise import DepthwiseArray
 from nnef_hw.parts.arrays.fast_array import FastArray, fast_offsets
 from nnef_hw.parts.arrays.matrix import MatrixProduct
 from nnef_hw.parts.arrays.requantizer import AverageRequantizer, Requantizer, TfliteRequantizer
-from nnef_hw.parts.arrays.weights import WeightRom
+from nnef_hw.parts.arrays.weight_writer import WeightWriter
+from nnef_hw.parts.arrays.weights import WeightMemory, WeightRom
 from nnef_hw.parts.base.part import Part, Pipe, WindowPart
 from nnef_hw.parts.functions.argmax import Argmax
 from nnef_hw.parts.functions.corrected_table import CorrectedTable
@@ -55,6 +57,7 @@ __all__ = [
     "BlockFifo",
     "Concat",
     "Constant",
+    "ContractionArray",
     "CorrectedTable",
     "CutFifo",
     "Delay",
@@ -102,7 +105,9 @@ __all__ = [
     "TfliteSoftmax",
     "Transpose",
     "Upsample",
+    "WeightMemory",
     "WeightRom",
+    "WeightWriter",
     "WindowPart",
     "fast_offsets",
 ]

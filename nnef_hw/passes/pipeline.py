@@ -15,6 +15,7 @@ from nnef_hw.passes.forms.lower_axes import LowerAxes
 from nnef_hw.passes.forms.lower_bias import LowerBias
 from nnef_hw.passes.forms.lower_broadcast import LowerBroadcast
 from nnef_hw.passes.forms.lower_concat import LowerConcat
+from nnef_hw.passes.forms.lower_contraction import LowerContraction
 from nnef_hw.passes.forms.lower_cumsum import LowerCumsum
 from nnef_hw.passes.forms.lower_einsum import LowerEinsum
 from nnef_hw.passes.forms.lower_flattened_linear import LowerFlattenedLinear
@@ -42,6 +43,7 @@ from nnef_hw.passes.fusing.fuse_activation import FuseActivation
 from nnef_hw.passes.fusing.merge_average import MergeAverage
 from nnef_hw.passes.fusing.merge_pad import MergePad
 from nnef_hw.passes.fusing.merge_siblings import MergeSiblings
+from nnef_hw.passes.fusing.scale_contraction import ScaleContraction
 from nnef_hw.passes.images.lower_borders import LowerBorders
 from nnef_hw.passes.images.lower_deconv import LowerDeconv
 from nnef_hw.passes.images.lower_multilinear import LowerMultilinear
@@ -133,6 +135,8 @@ _FORMS = Group.of(
         LowerEinsum(),
         LowerBias(),
         LowerMatmul(),
+        LowerContraction(),
+        ScaleContraction(),
         LowerProduct(),
         LowerScatter(),
         LowerGather(),

@@ -15,7 +15,7 @@ from nnef_hw.arithmetic.tables import TABLE_BITS
 from nnef_hw.errors import SampleError, UnsupportedError
 from nnef_hw.ir import Graph, Node, State, Trait
 from nnef_hw.ir.activation import activation_limits
-from nnef_hw.ir.operators import PerOperator, PoolAttributes
+from nnef_hw.ir.operators import ContractionAttributes, PerOperator, PoolAttributes
 from nnef_hw.quantize.calibration.observe import Observation, narrowed
 from nnef_hw.quantize.calibration.ranges import choose_bytes, choose_range
 from nnef_hw.quantize.calibration.scheme import Scheme
@@ -23,6 +23,7 @@ from nnef_hw.quantize.calibration.source_quantization import mere_results, sourc
 from nnef_hw.quantize.loops import state_groups
 from nnef_hw.quantize.one_format import (
     computing_node,
+    contracted_operands,
     exact_operands,
     format_owners,
     padded_values,
@@ -76,6 +77,7 @@ class Formats:
         self._owners = format_owners(graph) if found else {}
         self._narrow = exact_operands(graph)
         self._padded = padded_values(graph)
+        self._contracted = contracted_operands(graph)
         self._states = states
         self._results = mere_results(graph)
         self._groups = state_groups(graph, states)
@@ -143,8 +145,14 @@ class Formats:
         return self.chosen[node.name]
 
     def scheme_of(self, name: str) -> Scheme:
-        """Return the scheme of an activation, with no more bits than its readers accept."""
+        """Return the scheme of an activation, with no more bits than its readers accept.
+
+        Codes that a product of two activations takes have a zero point of 0: less the zero point
+        they would have a bit more.
+        """
         scheme = self.scheme.of(name)
+        if name in self._contracted:
+            scheme = replace(scheme, symmetric=True)
         if name in self._narrow and scheme.activation_bits > TABLE_BITS:
             return replace(scheme, activation_bits=TABLE_BITS)
         return scheme
@@ -547,6 +555,20 @@ class Product(Arithmetic):
         return first * second
 
 
+@rules(Trait.CONTRACTS)
+class Contracted(Computed):
+    """A format for sums of products of two activations; only samples show their usual range."""
+
+    has_headroom = True
+
+    def step(self, formats: Formats, node: Node) -> float:
+        product = node.attributes(ContractionAttributes)
+        return abs(product.scale) * formats.scale(node.inputs[0]) * formats.scale(node.inputs[1])
+
+    def without_samples(self, formats: Formats, node: Node) -> QType:
+        return formats.observed(node.name)
+
+
 @rules("quotient")
 class Ratio(Arithmetic):
     """A quotient, of which the divisor is a step at least."""
@@ -573,7 +595,8 @@ rules.require_all()
 
 def needs_format(node: Node) -> bool:
     """Whether the format of a node's result is the author's, or comes from samples alone."""
-    return node.has(Trait.WEIGHTS) and not node.attrs.get("is_short")
+    is_layer = node.has(Trait.WEIGHTS) and not node.attrs.get("is_short")
+    return is_layer or node.has(Trait.CONTRACTS)
 
 
 def scale_of(qtype: QType) -> float:

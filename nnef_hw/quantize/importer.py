@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from math import prod
+from math import ceil, floor, log2, prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +44,12 @@ from nnef_hw.ir import (
     verify,
 )
 from nnef_hw.ir.activation import activation_limits
-from nnef_hw.ir.operators import PadAttributes, PerOperator, PoolAttributes
+from nnef_hw.ir.operators import (
+    ContractionAttributes,
+    PadAttributes,
+    PerOperator,
+    PoolAttributes,
+)
 from nnef_hw.quantize.params import MULT_BITS, FixedParams, index_qtype
 from nnef_hw.quantize.tflite.short_arithmetic import short_product, short_sum, short_table
 from nnef_hw.quantize.tflite.tables import single_quotient, tflite_table
@@ -52,6 +57,9 @@ from nnef_hw.reference import unary_function
 from nnef_hw.reference.visible import EVERYTHING, hidden_infinities
 
 __all__ = ["build_fixed"]
+
+_FINER = 10
+"""An offset of sums misses its real value by less than one of so many halvings of a step."""
 
 
 def build_fixed(graph: Graph, params: FixedParams) -> Graph:
@@ -290,6 +298,32 @@ def _product(builder: _Builder, node: Node) -> Node:
     if builder.is_tflite and not is_squared_difference:  # which has its factor in double precision
         factor = single_quotient(*builder.scales(node), divisor=_scale(target))
     return node.with_attrs(requant=builder.requant(node, [factor], target, bits))
+
+
+@converts(Trait.CONTRACTS)
+def _contraction(builder: _Builder, node: Node) -> Node:
+    """Requantize sums; where an offset is added to them, they are multiplied by a power of two.
+
+    So the offset is a whole number of steps of what is requantized, but for a part of the result's
+    step that is too small to be seen.
+    """
+    target, product = builder.take_format(node), node.attributes(ContractionAttributes)
+    first, second = builder.limits(node)
+    corners = [a * b for a in first for b in second]
+    shapes = [builder.graph.tensor(name).shape for name in node.inputs]
+    count = product.sizes(*shapes).inner
+    step = product.scale * prod(builder.scales(node))
+    steps = product.offset / step
+    gain = 0 if float(steps).is_integer() else max(0, ceil(log2(step / _scale(target))) + _FINER)
+    bias = floor(steps * 2.0**gain + 0.5)
+    lo, hi = ((count * end << gain) + bias for end in (min(corners), max(corners)))
+    factor = step / _scale(target) / 2.0**gain
+    if builder.is_tflite:
+        # whose product it takes in single precision, and the rest in double
+        factor = float(prod(map(np.float32, builder.scales(node)))) / _scale(target)
+        node = node.with_attrs(is_product=True)
+    requant = builder.requant(node, [factor], target, signed_bits(min(lo, 0), max(hi, 0)))
+    return node.with_attrs(requant=requant, gain=gain, bias=bias)
 
 
 @converts("quotient")

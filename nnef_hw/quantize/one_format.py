@@ -5,7 +5,13 @@ from __future__ import annotations
 from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.ir.operators import PadAttributes
 
-__all__ = ["computing_node", "exact_operands", "format_owners", "padded_values"]
+__all__ = [
+    "computing_node",
+    "contracted_operands",
+    "exact_operands",
+    "format_owners",
+    "padded_values",
+]
 
 
 def format_owners(graph: Graph) -> dict[str, str]:
@@ -31,6 +37,16 @@ def exact_operands(graph: Graph) -> frozenset[str]:
         hands_on = node.has(Trait.ONE_FORMAT) or node.has(Trait.KEEPS_FORMAT)
         is_exact = node.has(Trait.EXACT_TABLE) or node.has(Trait.SHORT_OPERANDS)
         if is_exact or (hands_on and node.name in found):
+            found.update(node.inputs)
+    return frozenset(found)
+
+
+def contracted_operands(graph: Graph) -> frozenset[str]:
+    """Return the operands of products of two activations, and tensors that share their format."""
+    found: set[str] = set()
+    for node in reversed(graph.nodes):
+        keeps = node.has(Trait.KEEPS_FORMAT) and node.name in found
+        if keeps or node.has(Trait.CONTRACTS):
             found.update(node.inputs)
     return frozenset(found)
 

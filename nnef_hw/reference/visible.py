@@ -201,7 +201,7 @@ rules = PerOperator[Callable[[_Values, Node, Interval], tuple[Interval, ...]]]("
 """Return for each operand what its values tell, of the interval that the result's readers see."""
 
 
-@rules("avg_pool", "begin_steps", "box", "interpolate", "normalize", "quotient")
+@rules("avg_pool", "begin_steps", "box", "contraction", "interpolate", "normalize", "quotient")
 def _everything(values: _Values, node: Node, result: Interval) -> tuple[Interval, ...]:
     """Every value is a part of a sum or a quotient, or later steps read it."""
     del values, result

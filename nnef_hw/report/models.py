@@ -375,6 +375,8 @@ def _macs(graph: Graph, node: Node) -> int:
         return output * prod(shape[1:] if node.has(Trait.WINDOW) else shape[-1:])
     if node.op == "deconv":
         return graph.tensor(node.inputs[0]).volume * prod(graph.tensor(node.inputs[1]).shape[1:])
+    if node.has(Trait.CONTRACTS):
+        return output * graph.tensor(node.inputs[0]).shape[1]
     if node.op == "matmul":
         first = graph.tensor(node.inputs[0]).shape
         return output * first[-2 if node.attrs["transposeA"] else -1]

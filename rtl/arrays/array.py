@@ -13,6 +13,9 @@ from nnef_hw.rtl.windows.linebuffer import window_layout
 
 __all__ = ["SystolicArray", "sum_layout"]
 
+READ_PORT = frozenset({"read_address", "read_enable", "read_data"})
+"""What an array drives and reads of a memory of weights."""
+
 
 def sum_layout(acc_bits, lanes=1):
     """Payload of a stream of sums, of ``lanes`` consecutive channels; ``last`` ends a frame."""
@@ -49,6 +52,8 @@ class SystolicArray(wiring.Component):
     -------
     i : In(stream.Signature(window_layout))
     o : Out(stream.Signature(sum_layout))
+    page0, write_address0 ... : In
+        What a memory of group 0 takes beside its read port, and so on.
     """
 
     def __init__(self, part: parts.SystolicArray, *, weights):
@@ -58,6 +63,8 @@ class SystolicArray(wiring.Component):
         super().__init__({
             "i": In(stream.Signature(word)),
             "o": Out(stream.Signature(sum_layout(part.acc_bits, part.out_lanes))),
+            **{f"{name}{group}": member for group, memory in enumerate(weights)
+               for name, member in memory.signature.members.items() if name not in READ_PORT},
         })
 
     def elaborate(self, platform):
@@ -97,6 +104,10 @@ class SystolicArray(wiring.Component):
         accumulators, captures, words_of = [], [], []
         for group, (rows, weights) in enumerate(zip(groups, self.weights, strict=True)):
             m.submodules[f"weights{group}"] = weights
+            m.d.comb += [
+                getattr(weights, name).eq(getattr(self, f"{name}{group}"))
+                for name in weights.signature.members if name not in READ_PORT
+            ]
             m.d.comb += [
                 weights.read_address.eq(address_hops[group]),
                 weights.read_enable.eq(1),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from random_graphs import OPERATORS, RandomGraph
+from random_graphs import MADE_BY_PASSES, OPERATORS, RandomGraph
 from streamable_graphs import random_networks
 
 from nnef_hw.arithmetic.numerics import QType, Requant
@@ -55,7 +55,7 @@ def assert_reads_back(graph):
     assert format_graph(again) == text
 
 
-@pytest.mark.parametrize("op", OPERATORS)
+@pytest.mark.parametrize("op", [*OPERATORS, *MADE_BY_PASSES])
 def test_every_operator_reads_back(op):
     rng = np.random.default_rng(zlib.crc32(op.encode()))
     for _ in range(5):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import permutations
 from typing import Any
 
 from nnef_hw.frontend.shapes.call import Call
@@ -17,6 +18,7 @@ from nnef_hw.frontend.shapes.common import (
     same,
     spreads,
 )
+from nnef_hw.ir.operators import ContractionAttributes
 
 __all__ = ["DEFAULTS", "EXTENDED_RULES"]
 
@@ -28,6 +30,7 @@ COORDINATES = (
     "tf_half_pixel_for_nn",
 )  # fmt: skip
 PLACES = ("half_pixel", "asymmetric", "align_corners")
+ORDERS = tuple(map("".join, permutations("mkn")))
 INTERPOLATIONS = ("nearest", "linear", "cubic")
 ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 
@@ -45,6 +48,14 @@ DEFAULTS: dict[str, dict[str, Any]] = {
         "cubic_coefficient": -0.75,
         "exclude_outside": False,
         "antialias": False,
+    },
+    "contraction": {
+        "sets": 1,
+        "matrices": 1,
+        "repeats": 1,
+        "order": "mkn",
+        "scale": 1.0,
+        "offset": 0.0,
     },
     "interpolate": {"coordinates": "half_pixel"},
     "normalize": {"centered": True},
@@ -215,6 +226,24 @@ def _normalize(call: Call) -> list[Shape]:
     return same(call)
 
 
+def _contraction(call: Call) -> list[Shape]:
+    x, y = (tensor.shape for tensor in call.inputs)
+    for shape in (x, y):
+        if len(shape) < 2 or shape[0] != x[0]:
+            raise call.error(
+                f"operands of shapes {list(x)} and {list(y)} are not images of a batch"
+            )
+    check_choice(call, "order", ORDERS)
+    for name in ("sets", "matrices", "repeats"):
+        if call.attrs[name] < 1:
+            raise call.error(f"{name} = {call.attrs[name]} must be positive", at=name)
+    try:
+        sizes = ContractionAttributes.parse(call.attrs).sizes(x, y)
+    except ValueError as error:
+        raise call.error(str(error)) from error
+    return [(x[0], sizes.columns, *x[2:])]
+
+
 def _topk(call: Call) -> list[Shape]:
     source, k = call.inputs[0].shape, call.attrs["k"]
     axis = check_axis(call, len(source))
@@ -289,6 +318,7 @@ _RULES: dict[str, Rule] = {
     "scatter_nd": _scatter_nd,
     "resize": _resize,
     "interpolate": _interpolate,
+    "contraction": _contraction,
     "normalize": _normalize,
     "topk": _topk,
     "one_hot": _one_hot,

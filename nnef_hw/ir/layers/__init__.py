@@ -4,6 +4,7 @@ The fixed reference runs :meth:`Layer.compute`; architectures read the same fiel
 No layer here knows hardware, but the geometry of its windows.
 """
 
+from nnef_hw.ir.layers.contraction import Contraction
 from nnef_hw.ir.layers.convolution import Convolution
 from nnef_hw.ir.layers.elementwise import Elementwise, Extremum, Product, Quotient, Sum
 from nnef_hw.ir.layers.functions import ArgExtremum, Softmax, Table
@@ -29,6 +30,7 @@ __all__ = [
     "BeginSteps",
     "Codes",
     "Concat",
+    "Contraction",
     "Convolution",
     "DepthToSpace",
     "Elementwise",

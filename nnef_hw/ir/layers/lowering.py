@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from nnef_hw.ir.graph import Graph, Node
-from nnef_hw.ir.layers import convolution, elementwise, functions, moves, normalization, pool, steps
+from nnef_hw.ir.layers import (
+    contraction,
+    convolution,
+    elementwise,
+    functions,
+    moves,
+    normalization,
+    pool,
+    steps,
+)
 from nnef_hw.ir.layers.layer import Layer, layers
 
 __all__ = ["layer_of", "layers_of"]
 
-LAYERS = (convolution, elementwise, functions, moves, normalization, pool, steps)
+LAYERS = (contraction, convolution, elementwise, functions, moves, normalization, pool, steps)
 """The modules that register classes of layers."""
 
 layers.require_all()

@@ -1,6 +1,7 @@
 """The operators of the canonical and the fixed stage, and what is known of them."""
 
 from nnef_hw.ir.operators.attributes import Attributes
+from nnef_hw.ir.operators.contraction import Contraction, ContractionAttributes
 from nnef_hw.ir.operators.data_movement import FactorAttributes, PadAttributes, SliceAttributes
 from nnef_hw.ir.operators.operator import CanonicalOperator, Operator, Trait
 from nnef_hw.ir.operators.registry import PerOperator, canonical_operators, operator
@@ -15,6 +16,8 @@ from nnef_hw.ir.operators.window import (
 __all__ = [
     "Attributes",
     "CanonicalOperator",
+    "Contraction",
+    "ContractionAttributes",
     "ConvAttributes",
     "FactorAttributes",
     "InterpolateAttributes",

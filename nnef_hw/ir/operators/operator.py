@@ -30,6 +30,8 @@ class Trait(Enum):
     """Reads windows of rows and columns."""
     POOL = auto()
     """A window whose size, stride and padding have items for batch and channels, too."""
+    CONTRACTS = auto()
+    """Sums products of elements of two activations."""
     SUMS = auto()
     """Adds what a window holds: zeros around the image are as good as none."""
     ALONG_CHANNELS = auto()

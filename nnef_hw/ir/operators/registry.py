@@ -7,6 +7,7 @@ from typing import Generic, TypeVar
 
 from nnef_hw.ir.operators import (
     arithmetic,
+    contraction,
     data_movement,
     functions,
     resampling,
@@ -21,10 +22,18 @@ __all__ = ["PerOperator", "canonical_operators", "known_operators", "operator"]
 
 T = TypeVar("T")
 
+_MODULES = (
+    arithmetic,
+    contraction,
+    data_movement,
+    functions,
+    resampling,
+    selection,
+    steps,
+    window,
+)
 _CANONICAL: dict[str, CanonicalOperator] = {
-    found.name: found
-    for module in (arithmetic, data_movement, functions, resampling, selection, steps, window)
-    for found in module.OPERATORS
+    found.name: found for module in _MODULES for found in module.OPERATORS
 }
 _KNOWN: dict[str, Operator] = {**{found.name: found for found in source.OPERATORS}, **_CANONICAL}
 

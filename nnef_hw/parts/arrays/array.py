@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.blockram import Tiling
-from nnef_hw.parts.arrays.weights import WeightRom
+from nnef_hw.parts.arrays.weights import WeightRom, WeightStore
 from nnef_hw.parts.base.part import LogicProducts, Pipe, counter_bits
 from nnef_hw.parts.base.timing import Process, Stream
 from nnef_hw.parts.windows.passes import window_cycles
@@ -69,7 +69,7 @@ class ArrayPart(Pipe):
     w_bits: int
     acc_bits: int
     in_dsp: int
-    weights: WeightRom
+    weights: WeightStore
     weight_delay: int
     out_lanes: int = 1
 
@@ -141,7 +141,8 @@ class ArrayPart(Pipe):
         return self.weights.columns(self.depth, self.widths)
 
     def build(self, **contents: Any) -> Any:
-        """Return the component with memories of the weights."""
+        """Return the component with read-only memories of the weights."""
+        assert isinstance(self.weights, WeightRom)
         words = self.arranged(contents["weights"])
         return super().build(weights=self.weights.build(words, self.w_bits))
 
@@ -214,6 +215,12 @@ class SystolicArray(ArrayPart):
     def passes(self) -> int:
         """Passes over a window."""
         return -(-self.channels // self.rows)
+
+    @property
+    def results(self) -> list[int]:
+        """Beats of sums of every pass."""
+        starts = range(0, self.channels, self.rows)
+        return [min(self.rows, self.channels - first) // self.out_lanes for first in starts]
 
     @property
     def sum_stage(self) -> int:
@@ -294,10 +301,7 @@ class SystolicArray(ArrayPart):
 
     def process(self, target: Stream, *origins: Stream) -> Process:
         [origin] = origins
-        results = [
-            min(self.rows, self.channels - first) // self.out_lanes
-            for first in range(0, self.channels, self.rows)
-        ]
+        results = self.results
         emptied = [-1] * self.kept_passes
         latency = self.latency
         while True:

@@ -319,6 +319,15 @@ def _arithmetic(graph: Graph, node: Node) -> Iterator[Problem]:
             )
 
 
+@checks(Trait.CONTRACTS)
+def _contraction(graph: Graph, node: Node) -> Iterator[Problem]:
+    for name in (*node.inputs, *node.outputs):
+        yield from _image(graph.tensor(name).shape)
+    for name in node.inputs:
+        if graph.tensor(name).data is not None:
+            yield f"its operand {name!r} is constant", "use matmul or linear"
+
+
 @checks("concat")
 def _concat(graph: Graph, node: Node) -> Iterator[Problem]:
     result = graph.tensor(node.outputs[0]).shape

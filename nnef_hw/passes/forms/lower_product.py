@@ -1,4 +1,4 @@
-"""Write products of two computed matrices out as products of numbers and sums."""
+"""Write products with several constant matrices out as products of numbers and sums."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _KEYS = ("transposeA", "transposeB")
 
 @dataclass(frozen=True, slots=True)
 class LowerProduct(Pass):
-    """Rewrite ``matmul`` of [..., M, K] and [..., K, N] that no filter can be made of.
+    """Rewrite ``matmul`` of [..., M, K] and constant [..., K, N] that no filter can be made of.
 
     * B products -> images of B * K channels, the first with a pixel for each of M rows, the second
       with one for each of N columns; their product, which repeats both; a ``conv`` that adds K
@@ -32,7 +32,8 @@ class LowerProduct(Pass):
     Of codes that TensorFlow Lite multiplies, the products have 16 bits, in which they are exact.
 
     Left alone: products with one constant matrix, which are
-    :class:`.LowerMatmul`'s; such codes if 16 bits do not hold their products.
+    :class:`.LowerMatmul`'s, and of two computed ones, which are :class:`.LowerContraction`'s; such
+    codes if 16 bits do not hold their products.
     """
 
     after: ClassVar[Reasons] = {
@@ -46,7 +47,8 @@ class LowerProduct(Pass):
         """Return the rewritten graph."""
         editor = Editor(graph)
         for node in graph.nodes:
-            if node.op != "matmul" or min(_ranks(editor, node)) < 2:
+            is_computed = all(editor.data(name) is None for name in node.inputs)
+            if node.op != "matmul" or is_computed or min(_ranks(editor, node)) < 2:
                 editor.keep(node)
                 continue
             is_exact = graph.rounding == "tflite" and editor.tensors[node.name].quant is not None

@@ -131,6 +131,14 @@ def _along_channels(case: _Case) -> Taps:
     return Taps(case.axis)
 
 
+@_taps("contraction")
+def _contraction(case: _Case) -> Taps:
+    raise NotInStepsError(
+        "it multiplies rows of the window by one another",
+        "compute it of what the steps give, on the host",
+    )
+
+
 @_taps("slice")
 def _slice(case: _Case) -> Taps:
     part = case.node.attributes(SliceAttributes)

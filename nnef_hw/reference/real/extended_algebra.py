@@ -6,9 +6,16 @@ import math
 
 import numpy as np
 
+from nnef_hw.ir.operators import ContractionAttributes
 from nnef_hw.reference.real.reduce import arg_index
 from nnef_hw.reference.real.registry import Array, Call, operator
-from nnef_hw.reference.running.batch_rules import Case, always, beside_axes, beside_axis
+from nnef_hw.reference.running.batch_rules import (
+    Case,
+    all_vary,
+    always,
+    beside_axes,
+    beside_axis,
+)
 
 __all__: list[str] = []
 
@@ -27,6 +34,14 @@ def _einsum_samples(case: Case) -> bool:
 @operator("einsum", batch=_einsum_samples)
 def einsum(call: Call) -> Array:
     return np.asarray(np.einsum(call.attr("expr"), *call.args, optimize=True))
+
+
+@operator("contraction", batch=all_vary)
+def contraction(call: Call) -> Array:
+    x, w = call.args
+    product = ContractionAttributes.parse(call.node.attrs)
+    sums = product.sizes(x.shape, w.shape).multiply(x, w)
+    return np.asarray(product.scale * sums + product.offset).reshape(call.shape)
 
 
 @operator("broadcast", batch=always)

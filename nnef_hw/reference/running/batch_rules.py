@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from nnef_hw.ir import Node
 
 __all__ = [
-    "BatchRule", "Case", "all_beside_axis", "always", "beside_axes", "beside_axis",
+    "BatchRule", "Case", "all_beside_axis", "all_vary", "always", "beside_axes", "beside_axis",
     "constant_weights", "never", "one_sample_windows",
 ]  # fmt: skip
 
@@ -57,6 +57,11 @@ def beside_axis(case: Case) -> bool:
 def all_beside_axis(case: Case) -> bool:
     """Whether all operands depend on the samples and it computes along another axis."""
     return all(case.varies) and beside_axis(case)
+
+
+def all_vary(case: Case) -> bool:
+    """Whether all operands depend on the samples."""
+    return all(case.varies)
 
 
 def one_sample_windows(case: Case) -> bool:

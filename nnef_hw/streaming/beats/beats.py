@@ -333,9 +333,13 @@ class Network:
         streams = [self._operand(block, n, stream) for n, stream in enumerate(operands)]
         if block.sources[0].tensor in self.unregistered and not block.parts[0].is_registered:
             self.unregistered.add(block.tensor)
+        count = 1 if block.joins else len(streams)
+        streams, joining = streams[:count], streams[count:]
         for n, part in enumerate(block.parts):
             if n == block.worker:
                 self.entrances[block.tensor] = streams, part.takes_turns
+            if n == block.joins:
+                streams = [*streams, *joining]
             streams = [part.start(self.kernel, *streams)]
         if block.tensor in self.gates:
             admitted = self.kernel.stream()

@@ -222,7 +222,7 @@ def roomy_depth(block: Block, operand: int, items: int, device: Device) -> int:
 
 def _tiling(block: Block, operand: int, depth: int, device: Device) -> Tiling:
     """Return the memory of a FIFO in block RAM."""
-    bits = block.layer.operand_format(operand).bits * block.layer.operand_lanes
+    bits = block.layer.operand_format(operand).bits * block.layer.lanes_of(operand)
     return tile_memory(device.ram, depth - FIFO_REGISTERS, bits)
 
 
@@ -261,7 +261,9 @@ def _most_items(network: Network, block: Block, operand: int) -> int:
     if not blocks and _most_inside(_arrivals(fifo), fifo.sent.times) <= 1:
         return 0
     stored = _most_inside(fifo.written.times, fifo_reads(fifo.written, fifo.moved))
-    return stored + FIFO_REGISTERS
+    # what never stops without FIFOs is frames ahead of a block that is slow itself
+    most = block.layer.most_queue(operand)
+    return stored + FIFO_REGISTERS if most is None else min(stored, most) + FIFO_REGISTERS
 
 
 def _arrivals(fifo: FifoLogs) -> list[int]:

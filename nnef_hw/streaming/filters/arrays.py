@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import product
@@ -34,6 +35,7 @@ __all__ = [
     "ArrayFolding",
     "ArrayLayer",
     "Convolution",
+    "SummingLayer",
     "multiplier_choices",
     "stored_bits",
 ]
@@ -57,7 +59,7 @@ class ArrayFolding(RequantizerFolding):
     weight_style: str
 
     @depends_on("digit_bits", "digit_stages")
-    def behind(self, layer: ArrayLayer[Any], device: Device) -> tuple[Part, ...]:
+    def behind(self, layer: SummingLayer[Any], device: Device) -> tuple[Part, ...]:
         """Return the parts that sums pass."""
         requantizer = make_requantizer(
             layer.requant, self, channels=layer.out_channels, acc_bits=layer.acc_bits,
@@ -77,13 +79,13 @@ class ArrayFolding(RequantizerFolding):
         return (beat,) if device.long_wires else ()
 
     @depends_on("digit_bits", "digit_stages")
-    def interval(self, layer: ArrayLayer[Any], device: Device) -> int:
+    def interval(self, layer: SummingLayer[Any], device: Device) -> int:
         """Cycles per code of the requantizer."""
         del device
         return interval_of(layer.requant, self)
 
     def reading(
-        self, layer: ArrayLayer[Any], array: ArrayPart, windows: int, device: Device
+        self, layer: SummingLayer[Any], array: ArrayPart, windows: int, device: Device
     ) -> int:
         """Cycles in which an array reads so many windows, if they are there and its codes leave."""
         interval = self.interval(layer, device)
@@ -94,35 +96,87 @@ F = TypeVar("F", bound=Folding)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ArrayLayer(Layer[F]):
-    """A layer with weights.
+class SummingLayer(Layer[F]):
+    """A layer whose array sums products over windows, and requantizes the sums.
 
     Parameters
     ----------
     window
         The window with one channel block per channel and, unless it is read by channel, one pass:
         folding changes both.
-    weights
-        [out channels, taps, in channels] or, by channel, [channels, taps], in window order.
-    bias
-        Bias with the input's zero point folded in.
     requant, w_bits, acc_bits
         What is done to sums; widths of weights and sums.
-    is_quantized
-        Whether the model's author chose the codes of the weights, which then have no other width.
     """
 
     window: Window
-    weights: NDArray[np.int64]
-    bias: NDArray[np.int64]
     requant: Requant | TfliteRequant
     w_bits: int
     acc_bits: int
-    is_quantized: bool = False
 
     @property
     def image(self) -> Window:
         return self.window
+
+    @property
+    def weight_bits(self) -> int:
+        return self.w_bits
+
+    @property
+    def fits_dsp(self) -> bool:
+        """Whether its codes and weights are narrow enough for products in DSP blocks."""
+        return max(self.source.bits, self.w_bits) <= DSP_BITS
+
+    @property
+    @abstractmethod
+    def out_channels(self) -> int:
+        """Output channels."""
+
+    @property
+    def beats(self) -> int:
+        """Beats of the image that comes."""
+        return self.window.beats // self.operand_lanes
+
+    @property
+    def takes_lanes(self) -> bool:
+        is_wide = max(self.operand_lanes, self.result_lanes) > 1
+        return (
+            self.window.channel_blocks % self.operand_lanes == 0
+            and self.out_channels % self.result_lanes == 0
+            and not (is_wide and self.window.goes_on)
+        )
+
+    def packing(self, channels: int, lanes: int) -> tuple[Pack, ...]:
+        """Return the part that makes wider beats of so many channels, if they are wider."""
+        if lanes == self.operand_lanes:
+            return ()
+        codes: dict[str, Any] = {"bits": self.source.bits, "signed": self.source.signed}
+        return (Pack(channels=channels, lanes=lanes, in_lanes=self.operand_lanes, **codes),)
+
+    def buffer_formats(self, device: Device) -> Mapping[str, Any]:
+        """Return the fields of a line buffer that follow from the format of codes."""
+        return {
+            "bits": self.source.bits, "signed": self.source.signed,
+            "pad_code": self.source.zero_point, "ram": device.ram,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ArrayLayer(SummingLayer[F]):
+    """A layer with weights.
+
+    Parameters
+    ----------
+    weights
+        [out channels, taps, in channels] or, by channel, [channels, taps], in window order.
+    bias
+        Bias with the input's zero point folded in.
+    is_quantized
+        Whether the model's author chose the codes of the weights, which then have no other width.
+    """
+
+    weights: NDArray[np.int64]
+    bias: NDArray[np.int64]
+    is_quantized: bool = False
 
     @property
     def macs(self) -> int:
@@ -140,37 +194,13 @@ class ArrayLayer(Layer[F]):
         return int(self.bias.size)
 
     @property
-    def weight_bits(self) -> int:
-        return self.w_bits
-
-    @property
-    def fits_dsp(self) -> bool:
-        """Whether its codes and weights are narrow enough for products in DSP blocks."""
-        return max(self.source.bits, self.w_bits) <= DSP_BITS
-
-    @property
     def out_channels(self) -> int:
-        """Output channels."""
         return int(self.weights.shape[0])
 
     @property
     def weights_of_channel(self) -> int:
         """Products of a sum."""
         return int(self.weights[0].size)
-
-    @property
-    def beats(self) -> int:
-        """Beats of the image that comes."""
-        return self.window.beats // self.operand_lanes
-
-    @property
-    def takes_lanes(self) -> bool:
-        is_wide = max(self.operand_lanes, self.result_lanes) > 1
-        return (
-            self.window.channel_blocks % self.operand_lanes == 0
-            and self.out_channels % self.result_lanes == 0
-            and not (is_wide and self.window.goes_on)
-        )
 
     def array_contents(self, weights: NDArray[np.int64], bias: NDArray[np.int64]) -> Contents:
         """Return what the parts of an array hold."""
@@ -184,20 +214,6 @@ class ArrayLayer(Layer[F]):
             "x_signed": self.source.signed, "acc_bits": self.acc_bits, "in_dsp": folding.in_dsp,
             "weights": WeightRom(ram=device.ram, style=folding.weight_style),
             "weight_delay": device.weight_delay, "out_lanes": self.result_lanes,
-        }  # fmt: skip
-
-    def packing(self, channels: int, lanes: int) -> tuple[Pack, ...]:
-        """Return the part that makes wider beats of so many channels, if they are wider."""
-        if lanes == self.operand_lanes:
-            return ()
-        codes: dict[str, Any] = {"bits": self.source.bits, "signed": self.source.signed}
-        return (Pack(channels=channels, lanes=lanes, in_lanes=self.operand_lanes, **codes),)
-
-    def buffer_formats(self, device: Device) -> Mapping[str, Any]:
-        """Return the fields of a line buffer that follow from the format of codes."""
-        return {
-            "bits": self.source.bits, "signed": self.source.signed,
-            "pad_code": self.source.zero_point, "ram": device.ram,
         }  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ from nnef_hw.streaming.layers.layer import Contents, size_steps
 from nnef_hw.streaming.layers.requantize import digit_choices
 from nnef_hw.streaming.layers.windows import buffered_cycles, least_depth, useful_depths
 
-__all__ = ["SystolicFolding", "systolic_foldings", "window_weights"]
+__all__ = ["MOST_GROUPED", "SystolicFolding", "array_sizes", "systolic_foldings", "window_weights"]
 
 LEAST_UTILIZATION = 0.25
 MOST_WASTED = 1.15
@@ -35,6 +35,22 @@ MOST_FAST = 0.8
 """Most multipliers of a fast inner product, for each one that it takes the place of."""
 MOST_GROUPED = 16
 """Most products of a word for which rows share a weight memory."""
+
+
+class Sized(Protocol):
+    """What decides how large an array is useful: channels, and codes per beat."""
+
+    @property
+    def operand_lanes(self) -> int: ...
+
+    @property
+    def result_lanes(self) -> int: ...
+
+    @property
+    def out_channels(self) -> int: ...
+
+    @property
+    def in_channels(self) -> int: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,7 +181,7 @@ def systolic_foldings(layer: Convolution[Any], device: Device) -> list[SystolicF
     foldings: list[SystolicFolding] = []
     for fast in _inner_products(layer, device):
         foldings += _parallel_foldings(layer, device, fast=fast)
-        for rows, lanes in _arrays(layer, device, fast=fast):
+        for rows, lanes in array_sizes(layer, device, fast=fast):
             passes = -(-layer.out_channels // rows)
             window = layer.window.folded(-(-layer.in_channels // lanes), passes)
             foldings += _arithmetic_foldings(
@@ -189,7 +205,7 @@ def _is_useful(rows: int, lanes: int, *, fast: bool) -> bool:
     return not fast or _multipliers(rows, lanes, fast=True) <= MOST_FAST * rows * lanes
 
 
-def _arrays(layer: Convolution[Any], device: Device, *, fast: bool) -> list[tuple[int, int]]:
+def array_sizes(layer: Sized, device: Device, *, fast: bool) -> list[tuple[int, int]]:
     """List (rows, lanes) of arrays, without those that waste multipliers.
 
     One does if another needs as few words per window with clearly fewer multipliers.

@@ -95,6 +95,11 @@ class Block:
         """What it is made of, in stream order, without FIFOs."""
         return self.layer.parts(self.folding, self.device)
 
+    @cached_property
+    def joins(self) -> int:
+        """Which of its parts takes the operands beside the first one."""
+        return self.layer.joins(self.parts)
+
     @property
     def timing(self) -> Hashable:
         """The same for all blocks of a layer that move their items in the same cycles."""
@@ -228,5 +233,5 @@ class Block:
         qtype = self.layer.operand_format(operand)
         return make_fifo(
             qtype.bits, qtype.signed, self.fifos[operand], frame, self.device,
-            lanes=self.layer.operand_lanes,
+            lanes=self.layer.lanes_of(operand),
         )  # fmt: skip

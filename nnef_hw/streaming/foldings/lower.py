@@ -10,7 +10,7 @@ from nnef_hw.architecture.architecture import Port, port_labels
 from nnef_hw.errors import raise_all
 from nnef_hw.ir import Graph, HostStream, Node, StreamOrder, Trait, stream_image
 from nnef_hw.ir.layers import layer_of
-from nnef_hw.streaming.filters import conv
+from nnef_hw.streaming.filters import contraction, conv
 from nnef_hw.streaming.foldings.plan import LayerGraph
 from nnef_hw.streaming.foldings.support import check_streamable
 from nnef_hw.streaming.layers import (
@@ -29,7 +29,9 @@ from nnef_hw.streaming.layers.state import DelayLayer, state_layers
 
 __all__ = ["lower"]
 
-LAYERS = (argmax, conv, data_movement, eltwise, interpolate, normalize, pool, softmax, table)
+LAYERS = (
+    argmax, contraction, conv, data_movement, eltwise, interpolate, normalize, pool, softmax, table,
+)  # fmt: skip
 """The modules that register how nodes become layers."""
 
 lowers.require_all()

@@ -79,6 +79,8 @@ class LayerModule(wiring.Component):  # type: ignore[misc]
         self.counted = counted
         self.parts = build_parts(block, counted=counted)
         operands = block.parts[0].operands(self.parts[0])
+        if n := block.joins:
+            operands = [operands[0], *block.parts[n].operands(self.parts[n])[1:]]
         self.constant: Any = None
         constant = block.layer.constant(block.device)
         if constant is not None:
@@ -150,8 +152,12 @@ class LayerModule(wiring.Component):  # type: ignore[misc]
             assert constant is not None
             insert(constant.label, self.constant)
             streams.append(constant.result(self.constant))
-        for part, component in zip(block.parts, self.parts, strict=True):
+        count = 1 if block.joins else len(streams)
+        streams, joining = streams[:count], streams[count:]
+        for n, (part, component) in enumerate(zip(block.parts, self.parts, strict=True)):
             insert(part.label, component)
+            if n == block.joins:
+                streams = [*streams, *joining]
             for origin, operand in zip(streams, part.operands(component), strict=True):
                 wiring.connect(m, origin, operand)
             streams = [part.result(component)]

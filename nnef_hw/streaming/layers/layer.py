@@ -156,10 +156,25 @@ class Layer(ABC, Generic[F]):
         del device
         return 0
 
+    def most_queue(self, operand: int) -> int | None:
+        """Return how many items of an operand need to wait at most; None if that is not known."""
+        del operand
+        return None
+
     def constant(self, device: Device) -> Constant | None:
         """Return the part that stands for a last operand which is constant."""
         del device
         return None
+
+    def joins(self, parts: Sequence[Part]) -> int:
+        """Return which part takes the operands beside the first one."""
+        del parts
+        return 0
+
+    def lanes_of(self, operand: int) -> int:
+        """Codes per beat of an operand."""
+        del operand
+        return self.operand_lanes
 
     def without_overlap(self, folding: F) -> F | None:
         """Return the folding that computes a frame at a time, if this one computes several."""

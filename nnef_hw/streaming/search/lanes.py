@@ -71,7 +71,7 @@ def _why_narrow(wide: LayerGraph, target: Target) -> str:
     lanes |= {layer.tensor: layer.result_lanes for layer in wide.layers}
     for layer in wide.layers:
         is_wide = max(layer.operand_lanes, layer.result_lanes) > 1
-        if len({lanes[name] for name in layer.sources}) > 1:
+        if any(lanes[name] != layer.lanes_of(n) for n, name in enumerate(layer.sources)):
             return f"{layer.name} reads streams of several widths"
         if not layer.takes_lanes or (is_wide and layer.repeats > 1):
             return f"{layer.name} takes codes one by one"

@@ -5,12 +5,14 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
+from prover import Claim
 
-from claims.frames import RAM, beats, claim, marked
+from claims.frames import RAM, beats, claim, marked, payloads
 from claims.operators import sum_items
 from nnef_hw import parts
 from nnef_hw.arithmetic.adders import multiply_matrix
 from nnef_hw.arithmetic.numerics import Requant
+from nnef_hw.hardware.geometry.contraction import Contraction
 
 __all__ = ["ARRAYS"]
 
@@ -92,6 +94,55 @@ def depthwise(
     )  # fmt: skip
 
 
+def contraction(inner, columns, rows, lanes, order, *, turns=1, repeats=1, matrices=1, kept=1):
+    product = Contraction(
+        sets=1, matrices=matrices, repeats=repeats, turns=turns, inner=inner, columns=columns,
+        order=order,
+    )  # fmt: skip
+    memory = parts.WeightMemory(
+        ram=RAM, product=product, rows=rows, group_rows=1, lanes=lanes, bits=2
+    )
+    array = parts.SystolicArray(
+        channels=columns, words=memory.words, lanes=lanes, rows=rows, group_rows=1,
+        kept_passes=kept, weight_delay=0, x_bits=1, x_signed=False, w_bits=2, acc_bits=3,
+        in_dsp=0, weights=memory,
+    )  # fmt: skip
+    writer = parts.WeightWriter(memory=memory, in_bits=2, in_signed=True, zero_point=0)
+    part = parts.ContractionArray(
+        array=array, writer=writer, in_bits=1, in_signed=False, zero_point=0
+    )
+    count = product.rows * inner
+    x = np.array(marked(count))
+    w = np.array(marked(product.codes, base=-1, mark=-2))
+    # a mark in one operand, then one in the other, beside rows that show it
+    pairs = [(one, w[0]) for one in x] + [(np.ones_like(x[0]), other) for other in w[1:]]
+    padded = memory.words * lanes
+
+    def words(codes):
+        lines = np.zeros((product.rows, padded), int)
+        lines[:, :inner] = codes.reshape(product.rows, inner)
+        passes = np.repeat(lines[:, None], array.passes, axis=1)
+        return window_words(passes.reshape(-1), memory.words, lanes)
+
+    def golden(pair):
+        one, other = pair
+        image = one.reshape(1, product.rows, inner).transpose(0, 2, 1)
+        last = product.extents[-1]
+        matrix = other.reshape(1, -1, last).transpose(0, 2, 1)
+        return sum_items(wrap(product.multiply(image, matrix)[0].T.reshape(-1)), 1)
+
+    component = part.build()
+    return Claim(
+        component=component,
+        inputs={
+            "i": payloads(component.i, [words(one) for one, _ in pairs]),
+            "w": payloads(component.w, [beats(other) for _, other in pairs]),
+        },
+        outputs={"o": payloads(component.o, [golden(pair) for pair in pairs])},
+        patience=array.latency + product.codes + 4, frame_bits=3,
+    )  # fmt: skip
+
+
 def matrix_product(lut_ram):
     # three sums of a code, one of which is there a cycle later
     matrix, bias = np.array([[1], [-1], [3]]), np.array([1, 2, 0])
@@ -127,6 +178,13 @@ ARRAYS = {
         "lanes": partial(depthwise, 3, 2, 2, 1, 2),
         "weights far away": partial(depthwise, 2, 1, 2, 1, 2, 1),
         "two sums in a beat": partial(depthwise, 4, 1, 4, 1, 2, out_lanes=2),
+    },
+    "ContractionArray": {
+        "a row": partial(contraction, 2, 1, 1, 1, "mkn"),
+        "two rows of columns": partial(contraction, 1, 2, 1, 1, "mnk", turns=2),
+        "groups": partial(contraction, 1, 2, 2, 1, "mkn", kept=2),
+        "lanes": partial(contraction, 2, 1, 1, 2, "nkm", repeats=2),
+        "matrices": partial(contraction, 1, 1, 1, 1, "nmk", matrices=2),
     },
     "MatrixProduct": {
         "LUT RAM": partial(matrix_product, True), "registers": partial(matrix_product, False),

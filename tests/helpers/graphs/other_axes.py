@@ -314,11 +314,7 @@ NETWORKS = {
     rows_without_batch: ["conv"],
     loop_of_one_step: ["add", "tanh"],
     six_limits: ["conv"],
-    attention: [
-        "tanh", "nearest_upsample", "nearest_upsample", "mul", "conv", "softmax",
-        "nearest_upsample", "nearest_upsample", "mul", "conv",
-    ],
-    matrix_for_each_step: ["tanh", "nearest_upsample", "nearest_upsample", "mul", "conv"],
-    rows_times_vector: ["tanh", "sigmoid", "nearest_upsample", "mul", "conv"],
+    attention: ["tanh", "contraction", "softmax", "contraction"],
+    rows_times_vector: ["tanh", "sigmoid", "contraction"],
 }  # fmt: skip
 """Operators of each in its canonical form, beside reshapes and transposes."""

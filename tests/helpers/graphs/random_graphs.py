@@ -316,6 +316,11 @@ RECIPES = {
     ),
     "trilu": lambda net, d: ([net.pick(d)], {"k": net.choice(0, -1, 2), "upper": True}),
     "cumsum": lambda net, _: ([net.pick()], {"axis": 2, "reverse": net.choice(False, True)}),
+    "contraction": lambda net, _: (
+        [net.pick(), net.constant((1, 3, 2, 2))],
+        {"order": net.choice("kmn", "mkn"), "matrices": 2, "repeats": net.choice(1, 3),
+         "scale": 0.5, "offset": net.choice(0.0, -1.5)},
+    ),
     "interpolate": lambda net, _: (
         [net.pick()],
         {"size": [3, 5], "coordinates": net.choice("half_pixel", "asymmetric", "align_corners")},
@@ -327,5 +332,7 @@ RECIPES = {
     ),
 }  # fmt: skip
 
-OPERATORS = sorted(SHAPE_RULES.keys() - {"scan"})
-"""Every operator but the loop, which has no text."""
+MADE_BY_PASSES = ["contraction"]
+"""Operators that no network has before its passes."""
+OPERATORS = sorted(SHAPE_RULES.keys() - {"scan", *MADE_BY_PASSES})
+"""Every other operator but the loop, which has no text."""

@@ -1,0 +1,109 @@
+"""Products of two activations: hardware equals the model, in the cycles that are predicted."""
+
+import numpy as np
+import pytest
+from attention_graphs import attention, product, random_attention, random_product
+from sweeps import covering
+
+from nnef_hw.arithmetic.numerics import QType
+from nnef_hw.boards import find_board
+from nnef_hw.passes import simplify
+from nnef_hw.quantize import FixedParams, build_fixed
+from nnef_hw.reference import run_float
+from nnef_hw.streaming.beats.beats import simulate_beats
+from nnef_hw.streaming.search.solver import schedule
+
+BOARDS = ["icebreaker", "ulx3s_85f", "tang_nano_20k"]
+FRAMES = 9
+PRODUCTS = {
+    "one": ([1, 1, 1], [1, 1, 1], (False, False)),
+    "plain": ([1, 5, 3], [1, 3, 7], (False, False)),
+    "second_turned": ([1, 4, 6], [1, 5, 6], (False, True)),
+    "both_turned": ([1, 5, 4], [1, 3, 5], (True, True)),
+    "heads": ([1, 3, 4, 5], [1, 3, 5, 2], (False, False)),
+    "heads_turned": ([1, 2, 5, 4], [1, 2, 3, 5], (True, True)),
+    "one_matrix_for_all": ([1, 3, 4, 5], [1, 1, 5, 2], (False, False)),
+    "rows_for_all": ([1, 1, 4, 5], [1, 3, 5, 2], (False, False)),
+    "groups_of_heads": ([1, 2, 3, 4, 5], [1, 2, 1, 5, 3], (False, False)),
+}
+ATTENTION = {
+    "one_head": {"tokens": 5, "features": 6, "heads": 1},
+    "three_heads": {"tokens": 7, "features": 6, "heads": 3},
+    "mask": {"tokens": 4, "features": 8, "heads": 2, "mask": True},
+    "cross": {"tokens": 3, "features": 4, "heads": 2, "sources": 5},
+}
+
+
+def build(name, rng):
+    if name in PRODUCTS:
+        *shapes, transposes = PRODUCTS[name]
+        return product(*shapes, transposes=transposes)
+    return attention(rng, **ATTENTION[name])
+
+
+@pytest.mark.parametrize(("name", "board"), covering([*PRODUCTS, *ATTENTION], BOARDS))
+def test_hardware_equals_the_model_in_predicted_cycles(name, board, fix, simulate, rng):
+    graph = fix(build(name, rng))
+    plan = schedule(graph, find_board(board))
+    check(plan, graph, simulate, FRAMES)
+
+
+def check(plan, graph, simulate, frames):
+    """Compare codes and times, flowing and with pauses."""
+    simulation = simulate(plan, graph)
+    trial = simulation.run(frames)
+    assert trial.codes == trial.expected
+    assert trial.times == simulate_beats(plan.blocks, plan.inputs, plan.outputs, frames)
+    trial = simulation.run(frames, stall=0.4)
+    assert trial.codes == trial.expected
+
+
+def test_codes_whose_zero_points_are_not_zero(simulate):
+    """Differences of 9 bits on both sides."""
+    graph = simplify(product([1, 2, 5, 3], [1, 2, 3, 4]))
+    first, second = QType(8, False, 0.03, 77), QType(8, True, 0.05, -100)
+    formats = dict.fromkeys(graph.tensors, first)
+    moved = {"b"}
+    for node in graph.nodes:
+        if not moved.isdisjoint(node.inputs) and node.op != "contraction":
+            moved.update(node.outputs)
+    formats |= dict.fromkeys(moved, second)
+    fixed = build_fixed(graph, FixedParams(formats, {}))
+    for board in BOARDS:
+        check(schedule(fixed, find_board(board)), fixed, simulate, 5)
+
+
+@pytest.mark.parametrize("board", ["ulx3s_85f", "tang_nano_20k"])
+def test_several_sums_in_a_beat_where_a_rate_takes_them(board, fix, simulate):
+    target = find_board(board)
+    graph = fix(product([1, 16, 4], [1, 4, 12]))
+    slow = schedule(graph, target)
+    # 192 sums, one in a cycle, take longer
+    plan = schedule(graph, target, target_fps=target.clock_mhz * 1e6 / 150)
+    assert slow.interval >= 192 > 150 >= plan.interval
+    assert max(plan.lanes.values()) > 1
+    check(plan, graph, simulate, 6)
+
+
+def test_heads_are_split_and_joined_without_transposes(fix, rng):
+    graph = fix(attention(rng, 7, 6, 3))
+    plan = schedule(graph, find_board("ulx3s_85f"))
+    kinds = [block.kind for block in plan.blocks]
+    assert kinds.count("contraction") == 2
+    assert "transpose" not in kinds
+
+
+@pytest.mark.parametrize("kind", [random_product, random_attention])
+@pytest.mark.parametrize(
+    "seed", [pytest.param(n, marks=[pytest.mark.nightly] if n > 2 else []) for n in range(100)]
+)
+def test_random_products(seed, kind, fix, simulate, rng):
+    network = kind(rng)
+    canonical = simplify(network)
+    x = {name: rng.normal(size=(2, *network.tensor(name).shape[1:])) for name in network.inputs}
+    wanted, found = run_float(network, x), run_float(canonical, x)
+    for name in network.outputs:
+        np.testing.assert_allclose(found[name], wanted[name], rtol=1e-6, atol=1e-9)
+    graph = fix(network)
+    plan = schedule(graph, find_board(BOARDS[seed % len(BOARDS)]))
+    check(plan, graph, simulate, 60 if seed > 2 else 7)
