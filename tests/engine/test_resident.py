@@ -202,3 +202,21 @@ def test_what_outlives_a_frame_is_no_tensors_place(fix, rng):
             assert own.isdisjoint(placement.lasting[bank])
             assert stay.last < last or own.isdisjoint(late)
     assert placement.unused(0, last, last) != placement.lasting[0]
+
+
+def test_a_choice_shares_what_it_does_not_decide(fix, rng):
+    """And the plan is that of a design that is made anew."""
+    graph = fix(layers(rng, 4, 64, 48, 16, 24))
+    fresh = resident_plan(graph, (1,)).design
+    one = resident_plan(graph, ()).design
+    assert EnginePlan.of(one, BOARD, None).interval
+    changed = one.changed(resident=(1,))
+    assert changed.placement is one.placement
+    assert changed.program is not one.program
+    plans = [EnginePlan.of(x, BOARD, None) for x in (changed, fresh)]
+    assert plans[0].dumps() == plans[1].dumps()
+    more = changed.changed(resident=(1, 2))
+    assert more.engine is changed.engine
+    assert EnginePlan.of(more, BOARD, None).dumps() == resident_plan(graph, (1, 2)).dumps()
+    assert more.changed(batch=2).placement is not more.placement
+    assert more.changed(ring_words=64).program is not more.program

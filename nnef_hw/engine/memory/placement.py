@@ -252,7 +252,15 @@ class Placement:
 
         What is there in these steps does not outlive them, unless it is :attr:`lasting`.
         """
-        return self._behind(bank, [x for x in self.stays if x.first <= last and first <= x.last])
+        key = bank, first, last
+        if key not in self._unused:
+            stays = [x for x in self.stays if x.first <= last and first <= x.last]
+            self._unused[key] = self._behind(bank, stays)
+        return self._unused[key]
+
+    @cached_property
+    def _unused(self) -> dict[tuple[int, int, int], range]:
+        return {}
 
     def _behind(self, bank: int, stays: Sequence[Stay]) -> range:
         begin = bank * self.bank_words

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import islice
 
 from nnef_hw.engine.layers.layer import Shape
@@ -151,7 +150,7 @@ def packings(design: Design) -> Iterator[Design]:
     """
     yield design
     if any(layer.has_narrow_weights for layer in design.layers):
-        yield replace(design, packs_weights=True)
+        yield design.changed(packs_weights=True)
 
 
 def _fed(design: Design, target: Target, clock_mhz: float | None) -> Iterator[EnginePlan]:
@@ -162,7 +161,7 @@ def _fed(design: Design, target: Target, clock_mhz: float | None) -> Iterator[En
 
     yield EnginePlan.of(design, target, clock_mhz)
     for store in stores(target, clock_mhz or target.clock_mhz):
-        plans = list(_rings(replace(design, store=store), target, clock_mhz))
+        plans = list(_rings(design.changed(store=store), target, clock_mhz))
         fitting = [plan for plan in plans if not list(_short(plan.resources, target.device))]
         # Of those that do not fit, the one that lacks least.
         yield from fitting or plans[-1:]
@@ -178,7 +177,7 @@ def _rings(design: Design, target: Target, clock_mhz: float | None) -> Iterator[
     """
     assert design.store is not None
     for words in RINGS:
-        with_ring = replace(design, ring_words=words)
+        with_ring = design.changed(ring_words=words)
         try:
             if not design.store.fits(with_ring.packets.image_words):
                 continue
@@ -199,7 +198,7 @@ def with_room(design: Design, target: Target, clock_mhz: float | None) -> Design
     placement = design.placement
     if design.batch == 1 or placement.banks is not None or placement.code_blocks <= spare:
         return design
-    trials = (replace(design, frame_by_frame=n) for n in range(1, len(design.layers)))
+    trials = (design.changed(frame_by_frame=n) for n in range(1, len(design.layers)))
     return next((trial for trial in trials if trial.placement.code_blocks <= spare), design)
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,10 @@ from nnef_hw.parts.engine.sizes import CODE_BITS
 from nnef_hw.parts.engine.tables import Tables
 
 __all__ = ["Design"]
+
+_PLACING = frozenset({"network", "shape", "device", "batch", "frame_by_frame"})
+_PROGRAMMING = frozenset({"ring_words", "existing", "packs_weights"})
+"""Choices that decide about places, and besides about the program and its engine."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +74,26 @@ class Design:
     queue_words: int = chosen(0, "queue", section=MEMORY)
     packs_weights: bool = chosen(False, "packed_weights")
 
+    def changed(self, **choices: Any) -> Design:
+        """Return it with other choices, and all of it that they do not decide about.
+
+        Which packets stay on the chip is tried often, and changes nothing but packets.
+        """
+        new = replace(self, **choices)
+        if not choices.keys() & _PLACING:
+            self._share(new, "placement")
+            is_same = new._has_residents == self._has_residents
+            if is_same and not choices.keys() & _PROGRAMMING:
+                self._share(new, "program", "engine")
+        return new
+
+    def _share(self, new: Design, *names: str) -> None:
+        vars(new).update({name: vars(self)[name] for name in names if name in vars(self)})
+
+    @property
+    def _has_residents(self) -> bool:
+        return bool(self.resident or self.staged)
+
     @cached_property
     def placement(self) -> Placement:
         """Where tensors are."""
@@ -82,7 +107,7 @@ class Design:
         """What the array does."""
         return Program(
             self.placement, self.ring_words, self.existing,
-            bool(self.resident or self.staged), self.packs_weights,
+            self._has_residents, self.packs_weights,
         )  # fmt: skip
 
     @cached_property

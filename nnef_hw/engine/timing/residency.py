@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 
 from nnef_hw.engine.program.design import Design
@@ -33,8 +32,8 @@ def feeds(design: Design, fits: Callable[[Design], bool]) -> Iterator[Design]:
     if found is design:
         return
     yield found
-    queued = (replace(design, queue_words=words) for words in QUEUES)
-    best = next((trial for trial in queued if fits(replace(trial, resident=found.resident))), None)
+    queued = (design.changed(queue_words=words) for words in QUEUES)
+    best = next((trial for trial in queued if fits(trial.changed(resident=found.resident))), None)
     if best is not None and any(waits(found)):
         yield with_residents(best)
 
@@ -71,7 +70,7 @@ def _more_residents(
     """
     chosen = design.resident
     # Any packet: it tells where a design with residents has room.
-    trial = replace(design, resident=chosen or (1,))
+    trial = design.changed(resident=chosen or (1,))
     left = [len(words) for words in trial.placement.lasting]
 
     def put(n: int) -> bool:
@@ -109,7 +108,7 @@ def _more_residents(
                 kept.add(n)
             if 2 * sum(times[x] for x in found) >= sum(times):
                 break
-    return replace(design, resident=chosen + tuple(found)) if found else None
+    return design.changed(resident=chosen + tuple(found)) if found else None
 
 
 def _more_staged(design: Design, times: Sequence[int]) -> Design | None:
@@ -120,14 +119,14 @@ def _more_staged(design: Design, times: Sequence[int]) -> Design | None:
     """
     if not design.program.has_residents:
         # Any packet: only such a design knows what instructions read.
-        design = replace(design, resident=(1,))
+        design = design.changed(resident=(1,))
     trial, saved = design, 0
     for n in sorted(range(1, len(times)), key=lambda n: (-times[n], n)):
         if not times[n] or 2 * saved >= sum(times):
             break
         host = next((m for m in range(n - 2, 0, -1) if _is_host(trial, m, n)), None)
         if host is not None:
-            trial = replace(trial, staged=(*trial.staged, (n, host)))
+            trial = trial.changed(staged=(*trial.staged, (n, host)))
             saved += times[n]
     return trial if saved else None
 
