@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from typing import NamedTuple
-
-import numpy as np
 
 from nnef_hw.engine.layers.layer import Layer, Most, Places, Shape
 from nnef_hw.engine.layers.nest import LayerPart
 from nnef_hw.engine.memory.placement import Placement, Step
 from nnef_hw.engine.program.instruction import Instruction, first_places
+from nnef_hw.engine.program.weights import contents, packed, weights_read
 from nnef_hw.errors import TargetError
 from nnef_hw.parts.engine.array import Padding, Results
 from nnef_hw.parts.engine.border import Batched, Loaded, PortNumber, Sent
 from nnef_hw.parts.engine.codes import Bank
 from nnef_hw.parts.engine.engine import Engine
 from nnef_hw.parts.engine.fields import Record
-from nnef_hw.parts.engine.narrow import WeightWidth, packed_words
+from nnef_hw.parts.engine.narrow import WeightWidth
 from nnef_hw.parts.engine.program import MOST_CONSTANTS, Kind
 from nnef_hw.parts.engine.requantizer import Requantized, Rounding
 from nnef_hw.parts.engine.residual import (
@@ -102,13 +101,7 @@ class Program:
         """Contents of the weight memory: row 0 and lane 0 lowest."""
         words: list[int] = []
         for layer, parts in zip(self.layers, self.parts, strict=True):
-            codes = layer.weights(self.shape).reshape(-1, self.shape.rows * self.shape.lanes)
-            data = codes.astype(np.int8)
-            assert (data == codes).all(), f"{layer.name}: weights exceed 8 bits"
-            if self.is_packed(layer):
-                ends = [0, *accumulate(map(_own_weights, parts))]
-                data = np.concatenate([packed_words(data[a:b]) for a, b in pairwise(ends)])
-            words += [int.from_bytes(row.tobytes(), "little") for row in data]
+            words += contents(layer, parts, self.shape, is_packed=self.is_packed(layer))
         assert len(words) == self.weight_words, "layers know how many words they have"
         return words or [0]
 
@@ -212,7 +205,7 @@ class Program:
         places = Places(read, together_in_memory * weight, constant, write, tuple(others))
         parts = layer.parts(self.shape, places, most)
         if is_packed:
-            parts = _packed(parts)
+            parts = packed(parts)
         if self.placement.batch > 1:
             parts = self._batched(layer, parts, step.frames)
         return [part.grouped(together) for part in parts]
@@ -318,7 +311,7 @@ class Program:
             if self.divides:
                 own.append(Following(follows=part is not run.parts[0]))
             if self.packs_weights and part.weights:
-                halves, words = self.is_packed(layer), _own_weights(part)
+                halves, words = self.is_packed(layer), weights_read(part)
                 has_rest = halves and not layer.by_lane and words % 2
                 own.append(WeightWidth(halves=halves, has_rest=has_rest))
             if self.ring_words:
@@ -407,21 +400,6 @@ class Program:
             ),
             AddedLimits(sum_low=residual.low, sum_high=residual.high),
         ]  # fmt: skip
-
-
-def _own_weights(part: LayerPart) -> int:
-    """Return how many words of weights a part reads, one after the other."""
-    low, high = part.nest.extremes("weight")
-    return high + 1 - low
-
-
-def _packed(parts: list[LayerPart]) -> list[LayerPart]:
-    """Return the parts of a layer with words of weights of which two are one in memory."""
-    ends = [0, *accumulate(-(-len(part.weights) // 2) for part in parts)]
-    return [
-        replace(part, weights=range(begin, end))
-        for part, (begin, end) in zip(parts, pairwise(ends), strict=True)
-    ]
 
 
 def _moved(places: range, by: int) -> range:
