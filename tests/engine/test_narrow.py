@@ -13,7 +13,7 @@ from nnef_hw.engine.architecture import SharedArray
 from nnef_hw.engine.planning.solver import schedule_engine
 from nnef_hw.engine.retrained import retrained
 from nnef_hw.errors import NnefHwError, UsageError
-from nnef_hw.parts.engine.narrow import NarrowWeights, packed_words
+from nnef_hw.parts.engine.narrow import NarrowWeights, WeightWidth, packed_words
 from nnef_hw.testing import GraphBuilder
 
 pytestmark = pytest.mark.system
@@ -99,10 +99,14 @@ def test_random_networks(fix, run_engine, seed):
 def test_a_second_half_retires_its_word():
     """In the cycle in which it is read; what is left of an odd number, when the last one is."""
     narrow = NarrowWeights(always=True)
-    assert narrow.retired({"halves": 0}, [(3, 10)]) == [(3, 10)]
-    assert narrow.retired({"halves": 1}, [(4, 10)]) == [(2, 11)]
-    assert narrow.retired({"halves": 1}, [(3, 10), (2, 20)]) == [(1, 11), (1, 20), (1, 21)]
-    assert narrow.retired({"halves": 1}, [(1, 10), (1, 20)]) == [(1, 20)]
+    assert narrow.retired([WeightWidth()], [(3, 10)]) == [(3, 10)]
+    assert narrow.retired([WeightWidth(halves=1)], [(4, 10)]) == [(2, 11)]
+    assert narrow.retired([WeightWidth(halves=1)], [(3, 10), (2, 20)]) == [
+        (1, 11),
+        (1, 20),
+        (1, 21),
+    ]
+    assert narrow.retired([WeightWidth(halves=1)], [(1, 10), (1, 20)]) == [(1, 20)]
 
 
 def test_halves_of_a_byte():

@@ -201,7 +201,7 @@ class Design:
         layout = self.engine.layout
         rows = [0] * layout.rows
         values = dict(instruction.values)
-        coarse = self.engine.coarse(values)
+        coarse = self.engine.coarse(instruction.records)
         if instruction.nest is not None:
             rows[: layout.levels] = self._loops(instruction.nest, coarse)
         for name, bits in coarse.items():

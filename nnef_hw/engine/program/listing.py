@@ -9,6 +9,7 @@ from nnef_hw.engine.layers.layer import Layer
 from nnef_hw.engine.layers.nest import Nest
 from nnef_hw.engine.program.design import Design
 from nnef_hw.parts.engine.program import Kind
+from nnef_hw.parts.engine.sequencer import ReadPlace, WritePlace
 
 __all__ = ["list_program"]
 
@@ -29,11 +30,12 @@ def list_program(design: Design) -> Iterator[dict[str, Any]]:
     for n, (instruction, name) in enumerate(zip(design.instructions, names, strict=True)):
         layer = next(own) if instruction.kind == Kind.RUN else None
         nest = instruction.nest
+        reads, writes = instruction.find(ReadPlace), instruction.find(WritePlace)
         row = {
             "step": n, "does": instruction.kind.name.lower(), "tensor": name,
             "operation": "" if layer is None else _operation(layer),
-            "loops": "", "words": None, "read": instruction.values.get("read"),
-            "write": instruction.values.get("write"), "weights": len(instruction.weights),
+            "loops": "", "words": None, "read": None if reads is None else reads.read,
+            "write": None if writes is None else writes.write, "weights": len(instruction.weights),
             "constants": len(instruction.constants) * design.shape.results,
             "beats": design.packets.packet_words(instruction) if design.ring_words else None,
             "from": _origin(design, n),

@@ -9,7 +9,7 @@ from nnef_hw.arithmetic.numerics import signed_bits
 from nnef_hw.engine.program.instruction import Instruction
 from nnef_hw.engine.program.program import Program
 from nnef_hw.hardware.devices import Device
-from nnef_hw.parts.engine.array import MultiplierArray
+from nnef_hw.parts.engine.array import ArrayUse, MultiplierArray
 from nnef_hw.parts.engine.border import Batch, Ports
 from nnef_hw.parts.engine.codes import Codes, Residents
 from nnef_hw.parts.engine.engine import Engine
@@ -204,10 +204,12 @@ def _sequencer(program: Program, array: MultiplierArray, features: Sequence[Feat
     for feature in features:
         for name, (_, bits) in feature.fine(array.lanes).items():
             places[name] += bits
-    for name, extent in (("y", "height"), ("x", "width")):
+    images = [use for x in run if (use := x.find(ArrayUse))]
+    extents = {"y": [use.height for use in images], "x": [use.width for use in images]}
+    for name, own in extents.items():
         extremes = [x.nest.extremes(name) for x in run if x.nest is not None]
         places[name] = _bits([max(high, 0) for _, high in extremes])
-        sizes = [x.values[extent] - min(low, 0) for x, (low, _) in zip(run, extremes, strict=True)]
+        sizes = [extent - min(low, 0) for extent, (low, _) in zip(own, extremes, strict=True)]
         # what is before an image must not look like being inside of it
         places[name] = max(places[name], _bits(sizes))
     count = _bits([count - 1 for x in run if x.nest for count in x.nest.counts])

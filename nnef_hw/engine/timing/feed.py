@@ -241,6 +241,6 @@ class Feed:
         if self._design.engine.ring is not None:
             self._slots.free(1, cycle)
             self._constants.free(len(instruction.constants), cycle)
-            freed = self._design.engine.retired(instruction.values, retired)
+            freed = self._design.engine.retired(instruction.records, retired)
             for count, first in freed or ((len(instruction.weights), cycle),):
                 self._weights.free(count, first)

@@ -17,7 +17,7 @@ from nnef_hw.parts.engine.array import MultiplierArray
 from nnef_hw.parts.engine.border import Loader, Sender
 from nnef_hw.parts.engine.codes import Codes, Residents
 from nnef_hw.parts.engine.feature import Feature
-from nnef_hw.parts.engine.fields import Fact
+from nnef_hw.parts.engine.fields import Fact, Record
 from nnef_hw.parts.engine.pipeline import EnginePipeline
 from nnef_hw.parts.engine.program import BEAT_BITS, Layout, beats_of
 from nnef_hw.parts.engine.requantizer import SecondRounding, SharedRequantizer
@@ -184,7 +184,10 @@ class Engine:
         """Where the fields of its instructions are."""
         return Layout(
             widths=self.fields, constants=self.same_fields, facts=self.facts,
-            implied=[name for feature in self.everything for name in feature.implied],
+            implied=[
+                name for feature in self.everything for record in feature.implied
+                for name in record.facts()
+            ],
             levels=LEVELS + sum(feature.levels for feature in self.everything),
             read_stage=self.pipeline.read_stage,
         )  # fmt: skip
@@ -208,17 +211,17 @@ class Engine:
         """Return the lowest bits of a quantity that tell a part of a word."""
         return self.fine[quantity][1] if quantity in self.fine else 0
 
-    def coarse(self, values: Mapping[str, int]) -> Mapping[str, int]:
-        """Return the bits by which quantities are less fine in an instruction with some values."""
-        whole = (x for x in self.everything if not x.counts_finely(values))
+    def coarse(self, records: Sequence[Record]) -> Mapping[str, int]:
+        """Return the bits by which quantities are less fine in an instruction that says this."""
+        whole = (x for x in self.everything if not x.counts_finely(records))
         return {name: bits for x in whole for name, (_, bits) in x.fine(self.array.lanes).items()}
 
     def retired(
-        self, values: Mapping[str, int], retired: Sequence[tuple[int, int]]
+        self, records: Sequence[Record], retired: Sequence[tuple[int, int]]
     ) -> Sequence[tuple[int, int]]:
         """Return the words of weights that are read for the last time (:class:`.Feature`)."""
         for feature in self.features:
-            retired = feature.retired(values, retired)
+            retired = feature.retired(records, retired)
         return retired
 
     @property

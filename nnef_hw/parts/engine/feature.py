@@ -104,13 +104,13 @@ class Feature:
     levels
         Loops that an instruction has for it.
     implied
-        Fields of which no instruction needs any value, since the engine knows it.
+        Records of which no instruction needs any value, since the engine knows it.
     """
 
     label: ClassVar[str]
     says: ClassVar[tuple[type[Record], ...]] = ()
     levels: ClassVar[int] = 0
-    implied: ClassVar[tuple[str, ...]] = ()
+    implied: ClassVar[tuple[type[Record], ...]] = ()
 
     @property
     def records(self) -> Sequence[type[Record]]:
@@ -130,24 +130,24 @@ class Feature:
         del lanes
         return {}
 
-    def counts_finely(self, values: Mapping[str, int]) -> bool:
-        """Whether an instruction with these values counts so; others count words."""
-        del values
+    def counts_finely(self, records: Sequence[Record]) -> bool:
+        """Whether an instruction that says this counts so; others count words."""
+        del records
         return False
 
     def retired(
-        self, values: Mapping[str, int], retired: Sequence[tuple[int, int]]
+        self, records: Sequence[Record], retired: Sequence[tuple[int, int]]
     ) -> Sequence[tuple[int, int]]:
         """Return the words of weights in memory that are read for the last time.
 
         Parameters
         ----------
-        values
-            Those of the instruction.
+        records
+            What the instruction says.
         retired
             How many of the layer's words are, in a cycle each from one on.
         """
-        del values
+        del records
         return retired
 
     def delay(self, engine: EngineSizes, *, adds: bool) -> int:

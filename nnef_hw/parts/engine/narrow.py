@@ -55,14 +55,14 @@ class NarrowWeights(Feature):
         del lanes
         return {"weight": ("half", 1)}
 
-    def counts_finely(self, values: Mapping[str, int]) -> bool:
-        return bool(values.get("halves"))
+    def counts_finely(self, records: Sequence[Record]) -> bool:
+        return any(isinstance(x, WeightWidth) and x.halves for x in records)
 
     def retired(
-        self, values: Mapping[str, int], retired: Sequence[tuple[int, int]]
+        self, records: Sequence[Record], retired: Sequence[tuple[int, int]]
     ) -> Sequence[tuple[int, int]]:
         """Return the words whose second halves are read, and what is left when the layer ends."""
-        if not self.counts_finely(values):
+        if not self.counts_finely(records):
             return retired
         found, done, last = [], 0, 0
         for count, first in retired:

@@ -97,8 +97,8 @@ class Gather(Feature):
         """Return the codes of a word that is read: lanes."""
         return {"read": ("lane", (lanes - 1).bit_length())}
 
-    def counts_finely(self, values: Mapping[str, int]) -> bool:
-        return bool(values.get("gathers"))
+    def counts_finely(self, records: Sequence[Record]) -> bool:
+        return any(isinstance(x, Gathering) and x.gathers for x in records)
 
     def is_behind(self, engine: EngineSizes) -> bool:
         """Whether codes are collected to words in two ways."""

@@ -11,6 +11,7 @@ from nnef_hw.hardware.geometry.blockram import BlockRam, Tiling, tile_memory
 from nnef_hw.parts.engine.feature import EngineSizes, Feature
 from nnef_hw.parts.engine.fields import Record, fact
 from nnef_hw.parts.engine.program import BEAT_BITS, beats_of
+from nnef_hw.parts.engine.sequencer import OperandPlaces
 
 __all__ = ["Held", "PacketSizes", "Ring", "Supply"]
 
@@ -110,7 +111,7 @@ class Ring(Supply):
 
     label = "a program that is a stream"
     says = (PacketSizes,)
-    implied = ("weight", "constant")
+    implied = (OperandPlaces,)
 
     words: int
     tail_beats: int = 0
