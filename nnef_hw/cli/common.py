@@ -100,7 +100,7 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
         action="extend",
         default=[],
         metavar="NAME,...",
-        help="begin an ONNX or TensorFlow Lite model at these values, which the host then gives",
+        help="begin the model at these values, which the host then gives",
     )
     parser.add_argument(
         "--outputs",
@@ -108,7 +108,7 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
         action="extend",
         default=[],
         metavar="NAME,...",
-        help="cut an ONNX or TensorFlow Lite model at these values, which become its results",
+        help="cut the model at these values, which become its results",
     )
     parser.add_argument(
         "--state",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from nnef_hw.frontend.cuts import load_nnef_part
 from nnef_hw.frontend.foreign import refuse_foreign
 from nnef_hw.frontend.nnef import detect_dialect, load_nnef, save_nnef
 from nnef_hw.frontend.onnx import load_onnx
@@ -54,8 +55,7 @@ class Format:
     save
         Writes a graph; None if models are not written in this format.
     load_part
-        Reads a model between some of its values, or with inputs that are constants; None if its
-        models are read only as they are.
+        Reads a model between some of its values, or with inputs that are constants.
     rounding
         How its float quantization differs from the reference's, for users; empty if it does not.
     """
@@ -65,8 +65,8 @@ class Format:
     load: _Load
     dialect: Callable[[Path, bool], str]
     save: Callable[[Graph, Path | str], None] | None
+    load_part: _LoadPart
     rounding: str = ""
-    load_part: _LoadPart | None = None
 
 
 FORMATS = (
@@ -84,7 +84,7 @@ FORMATS = (
     Format(
         name="NNEF", suffix="", load=load_nnef,
         dialect=lambda path, lenient: detect_dialect(path, lenient=lenient),
-        save=save_nnef,
+        save=save_nnef, load_part=load_nnef_part,
     ),
 )  # fmt: skip
 

@@ -12,7 +12,8 @@ Stages and the attributes they add:
   and columns with one value; a ``transpose`` is one of an image.
 * ``fixed``: every activation has a QType; constants are integer codes. ``conv``, ``linear``,
   ``avg_pool``, ``box`` and ``mul`` carry ``requant``
-  (:class:`~nnef_hw.arithmetic.numerics.Requant`), ``add`` and ``sub`` an
+  (:class:`~nnef_hw.arithmetic.numerics.Requant`), ``normalize`` a
+  :class:`~nnef_hw.arithmetic.normalization.NormalizeRequant`, ``add`` and ``sub`` an
   :class:`~nnef_hw.arithmetic.numerics.AddRequant` under that name, or their counterparts of
   :mod:`nnef_hw.arithmetic.tflite.numerics`; table operators carry ``table`` (int64 array,
   :mod:`nnef_hw.arithmetic.tables`), ``softmax`` too (indexed by ``max - code``). Operands and
