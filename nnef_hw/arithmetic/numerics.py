@@ -463,14 +463,22 @@ def softmax_places(qtype: QType) -> int:
 
 
 def softmax_codes(
-    codes: ArrayLike, table: ArrayLike, axis: int = 1, qtype: QType = SOFTMAX_QTYPE
+    codes: ArrayLike,
+    table: ArrayLike,
+    axis: int = 1,
+    qtype: QType = SOFTMAX_QTYPE,
+    hidden: int | None = None,
 ) -> IntArray:
     """Softmax on codes with an :func:`exp_table`; the result is of a format of scale ``2**-p``.
 
     ``e = table[max - q]``, ``y = min(hi, (2**(p + 1) * e + S) div (2 * S))`` with S the sum of e.
+    Of codes that are ``hidden`` e is 0, unless there are no others.
     """
     q = np.asarray(codes, np.int64)
-    e = np.asarray(table, np.int64)[q.max(axis=axis, keepdims=True) - q]
+    most = q.max(axis=axis, keepdims=True)
+    e = np.asarray(table, np.int64)[most - q]
+    if hidden is not None:
+        e = np.where((q == hidden) & (most > hidden), 0, e)
     total = e.sum(axis=axis, keepdims=True)
     places = softmax_places(qtype)
     result: IntArray = np.minimum(qtype.hi, ((e << places + 1) + total) // (2 * total))

@@ -160,7 +160,13 @@ class _Chooser:
             if self._progress is not None:
                 self._progress("quantizing layers", number, len(graph.nodes))
         mult_bits = {node.name: formats.mult_bits(node) for node in graph.nodes}
-        return FixedParams(formats.chosen, self._layers, mult_bits, self._scheme.rounding)
+        masked = frozenset(
+            node.name
+            for node in graph.nodes
+            if node.op == "softmax" and formats.is_masked(node.inputs[0])
+        )
+        rounding = self._scheme.rounding
+        return FixedParams(formats.chosen, self._layers, mult_bits, rounding, masked)
 
     def _choose_layer(self, node: Node) -> QType:
         """Choose the format and the integers of a ``conv`` or ``linear``; return the format."""

@@ -252,6 +252,16 @@ class Formats:
         readers = self.graph.consumers(node.name)
         return all(reader.has(Trait.MOVES) and self.leaves(reader) for reader in readers)
 
+    def is_masked(self, name: str) -> bool:
+        """Whether the lowest code of what a softmax reads is far below all that it can tell apart.
+
+        Then something was hidden there, and whatever else has this code has no weight either.
+        """
+        found, qtype = self._found.get(name), self.chosen[name]
+        if found is None or not found.cut_below or self.scheme.rounding == "tflite":
+            return False
+        return float(qtype.dequantize(qtype.lo)) <= found.seen.lo + scale_of(qtype)
+
     def shown(self, name: str) -> Interval:
         """Return the interval of a result beyond which its codes, or its readers, tell nothing."""
         given, found = self.authors(name), self._found.get(name)

@@ -234,7 +234,8 @@ def _softmax(builder: _Builder, node: Node) -> Node:
     builder.take_format(node)
     _check_table(node, source)
     make_table = tflite_exp_table if builder.is_tflite else exp_table
-    return node.with_attrs(table=make_table(_scale(source), 1 << source.bits))
+    masked = {"masked": True} if node.name in builder.params.masked else {}
+    return node.with_attrs(table=make_table(_scale(source), 1 << source.bits), **masked)
 
 
 @converts("normalize")

@@ -76,12 +76,15 @@ class FixedParams:
         Width of requantization multipliers by node name, 16 if nothing is said.
     rounding
         How sums become codes: ``half_up`` or ``tflite``.
+    masked
+        Each ``softmax`` of which the lowest code stands for what a mask has hidden, by node name.
     """
 
     activations: Mapping[str, QType]
     layers: Mapping[str, LayerParams]
     mult_bits: Mapping[str, int] = field(default_factory=dict)
     rounding: str = "half_up"
+    masked: frozenset[str] = frozenset()
 
 
 def softmax_qtype(rounding: str) -> QType:

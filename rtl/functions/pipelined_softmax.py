@@ -61,6 +61,8 @@ class PipelinedSoftmax(wiring.Component):
     ----------
     table : list[int]
         :func:`nnef_hw.arithmetic.numerics.exp_table`.
+    is_masked : bool
+        The lowest code is hidden.
 
     Members
     -------
@@ -70,9 +72,10 @@ class PipelinedSoftmax(wiring.Component):
 
     unproved = "the solver finds no invariant in 150 s; tests simulate it under stalls"
 
-    def __init__(self, part: parts.PipelinedSoftmax, *, table):
+    def __init__(self, part: parts.PipelinedSoftmax, *, table, is_masked=False):
         self.part = part
         self.table = table
+        self.is_masked = is_masked
         codes = beat_layout(bits=part.bits, signed=part.signed, lanes=1)
         super().__init__({
             "i": In(stream.Signature(codes)),
@@ -90,7 +93,8 @@ class PipelinedSoftmax(wiring.Component):
         banks = [_Bank(code.shape(), n) for n in range(2)]
         total = _Total(part.sum_bits)
         self._load(m, code, codes, banks)
-        lookup = ExponentialLookup(m, part, self.table, codes, code.shape())
+        lookup = ExponentialLookup(
+            m, part, self.table, codes, code.shape(), is_masked=self.is_masked)
         self._sum(m, codes, lookup, exponentials, banks, total)
         self._divide(m, exponentials, total)
         return m

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from nnef_hw import parts
 from nnef_hw.rtl.base.memory import TiledMemory
-from nnef_hw.rtl.streams.stream import beat_layout
+from nnef_hw.rtl.streams.stream import beat_layout, code_range
 
 __all__ = ["ExponentialLookup", "PixelSum", "Softmax", "saturated", "table_ports"]
 
@@ -45,6 +45,8 @@ class ExponentialLookup:
         Shape of a code.
     writer : Component
         Whose :func:`table_ports` write the table; None if these are the exponentials for ever.
+    is_masked : bool
+        The lowest code is hidden: its exponential is 0, unless it is the greatest one.
 
     Attributes
     ----------
@@ -58,7 +60,7 @@ class ExponentialLookup:
         Whether no exponential is on its way.
     """
 
-    def __init__(self, m, part, table, codes, code_shape, writer=None):
+    def __init__(self, m, part, table, codes, code_shape, writer=None, *, is_masked=False):
         exponentials = TiledMemory(part.table_memory, words=table, writable=writer is not None)
         m.submodules.table = exponentials
         if writer is not None:
@@ -78,10 +80,14 @@ class ExponentialLookup:
             exponentials.read_address.eq(self.maximum - stored),
             exponentials.read_enable.eq(1),
         ]
-        m.d.sync += [
-            reading.eq(Cat(self.read, reading)),
-            self.exponential.eq(exponentials.read_data),
-        ]
+        m.d.sync += reading.eq(Cat(self.read, reading))
+        found = exponentials.read_data
+        if is_masked:
+            lowest = code_range(part.bits, part.signed)[0]
+            hidden = Signal(name="is_hidden", reset_less=True)
+            m.d.sync += hidden.eq((stored == lowest) & (self.maximum != lowest))
+            found = Mux(hidden, 0, found)
+        m.d.sync += self.exponential.eq(found)
         self.valid = reading[-1]
         self.idle = ~reading.any()
 
@@ -112,7 +118,9 @@ class PixelSum:
         Whether the pixel is the last of its frame.
     """
 
-    def __init__(self, m, part, table, owner, *, summand=lambda exponential: exponential):
+    def __init__(
+        self, m, part, table, owner, *, summand=lambda exponential: exponential, is_masked=False
+    ):
         i = owner.i
         code = i.payload.data[0]
         style = "distributed" if part.holds_few else "block"
@@ -120,7 +128,8 @@ class PixelSum:
         m.submodules.codes = codes
         self.i = i
         self.lookup = lookup = ExponentialLookup(
-            m, part, table, codes, code.shape(), owner if part.is_written else None
+            m, part, table, codes, code.shape(), owner if part.is_written else None,
+            is_masked=is_masked,
         )
         self.exponential = lookup.exponential
         self.index = index = Signal(range(part.channels), name="index")
@@ -195,6 +204,8 @@ class Softmax(wiring.Component):
     ----------
     table : list[int]
         :func:`nnef_hw.arithmetic.numerics.exp_table`; not needed if it is written.
+    is_masked : bool
+        The lowest code is hidden.
 
     Members
     -------
@@ -204,9 +215,10 @@ class Softmax(wiring.Component):
     o : Out(stream.Signature(beat_layout))
     """
 
-    def __init__(self, part: parts.Softmax, *, table=()):
+    def __init__(self, part: parts.Softmax, *, table=(), is_masked=False):
         self.part = part
         self.table = table
+        self.is_masked = is_masked
         codes = beat_layout(bits=part.bits, signed=part.signed, lanes=1)
         super().__init__({
             "i": In(stream.Signature(codes)),
@@ -217,7 +229,7 @@ class Softmax(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         part = self.part
-        pixel = PixelSum(m, part, self.table, self)
+        pixel = PixelSum(m, part, self.table, self, is_masked=self.is_masked)
         remainder = Signal(part.sum_bits + part.quotient_bits + 1, reset_less=True)
         divisor = Signal(part.sum_bits + part.quotient_bits)
         quotient = Signal(part.quotient_bits)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from nnef_hw.errors import UnsupportedError
+from nnef_hw.frontend import load, save
 from nnef_hw.ir import Quantization
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import Scheme, observe, quantize
@@ -339,3 +340,34 @@ def test_what_a_scale_hands_back():
     graph = simplify(builder.build(builder.op("clamp", y, -7.0, 9.0)))
     ones = {node.name: np.ones((1, 3, 2, 2)) for node in graph.nodes}
     assert visible_intervals(graph, ones)["c"] == Interval(-4.0, 4.0)
+
+
+@pytest.mark.parametrize("value", [-1e4, -1e9, -np.inf])
+def test_hidden_places_have_no_weight_whatever_the_others_are(value, rng, tmp_path):
+    """Scores of other samples may all be far below those that formats were chosen for."""
+    tokens = 12
+    builder = GraphBuilder()
+    visible = np.tril(np.ones((1, tokens, tokens), bool))
+    scores = builder.op(
+        "add", builder.input("x", (1, tokens, tokens)), np.where(visible, 0.0, value)
+    )
+    graph = simplify(builder.build(builder.op("softmax", scores, name="p", axes=[2])))
+    fixed = quantize(graph, {"x": rng.normal(3, 1, (32, tokens, tokens))})
+    [node] = [node for node in fixed.nodes if node.op == "softmax"]
+    assert node.attrs["masked"] is True
+    save(fixed, tmp_path / "fixed.nnef.tgz")
+    fixed = load(tmp_path / "fixed.nnef.tgz")
+    for mean in (3, -5, -9):
+        x = {"x": rng.normal(mean, 1, (20, tokens, tokens))}
+        found = run_fixed(fixed, quantize_inputs(fixed, x, warns=False))
+        weights = found[fixed.outputs[0]]
+        assert not weights[:, ~visible[0]].any()
+        assert (weights[:, 0, 0] == 255).all()
+
+
+def test_without_a_mask_no_code_is_hidden(rng):
+    builder = GraphBuilder()
+    x = builder.op("linear", builder.input("x", (1, 6)), rng.normal(size=(5, 6)), np.zeros((1, 5)))
+    graph = simplify(builder.build(builder.op("softmax", x, name="p", axes=[1])))
+    fixed = quantize(graph, {"x": rng.normal(size=(32, 6))})
+    assert all("masked" not in node.attrs for node in fixed.nodes)

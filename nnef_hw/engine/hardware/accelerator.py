@@ -120,7 +120,7 @@ class EngineAccelerator(wiring.Component):  # type: ignore[misc]
             if sink.tail is not None:
                 own = len(sink.tail.table_beats) if design.ring_words else 0
                 part = sink.tail.written if own else sink.tail.part
-                component = part.build(**({} if own else sink.tail.contents))
+                component = part.build(**sink.tail.given(table=not own))
                 if own:
                     self._write_table(m, engine, component, part, beats)
                     beats += own

@@ -48,6 +48,10 @@ class Tail:
         """Name of what it computes."""
         return self.node.name
 
+    def given(self, *, table: bool) -> Mapping[str, Any]:
+        """Return what the part is filled with from the beginning, with or without its table."""
+        return {key: value for key, value in self.contents.items() if table or key != "table"}
+
     @property
     def table_beats(self) -> Sequence[int]:
         """Its table as beats of a program that comes as a stream, the lower bits first."""
@@ -76,7 +80,8 @@ def _softmax(layer: layers.Softmax, device: Device, fields: dict[str, Any]) -> T
     part: TfliteSoftmax | Softmax = TfliteSoftmax(**fields, ram=device.ram)
     if not layer.is_tflite:
         part = Softmax(**fields, ram=device.ram, out_bits=layer.target.bits, places=layer.places)
-    return Tail(layer.node, part, {"table": layer.table.tolist()})
+    masked = {"is_masked": True} if layer.is_masked else {}
+    return Tail(layer.node, part, {"table": layer.table.tolist(), **masked})
 
 
 @tails("argmax_reduce", "argmin_reduce")

@@ -48,13 +48,19 @@ class Softmax(Layer):
     ----------
     table
         Exponentials by how far a code is below the greatest one.
+    is_masked
+        Whether the lowest code stands for what a mask hides.
     """
 
     table: Codes
+    is_masked: bool
 
     @classmethod
     def read(cls, node: Node) -> dict[str, Any]:
-        return {"table": np.asarray(node.attrs["table"], np.int64)}
+        return {
+            "table": np.asarray(node.attrs["table"], np.int64),
+            "is_masked": bool(node.attrs.get("masked", False)),
+        }
 
     @property
     def is_tflite(self) -> bool:
@@ -70,7 +76,8 @@ class Softmax(Layer):
         [x] = codes
         if self.is_tflite:
             return tflite_softmax_codes(x, self.table)
-        return softmax_codes(x, self.table, qtype=self.target)
+        hidden = self.source.lo if self.is_masked else None
+        return softmax_codes(x, self.table, qtype=self.target, hidden=hidden)
 
 
 @layers("argmax_reduce", "argmin_reduce")

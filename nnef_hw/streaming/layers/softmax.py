@@ -38,6 +38,7 @@ class SoftmaxLayer(Layer[SoftmaxFolding]):
     channels: int
     table: NDArray[np.int64]
     is_tflite: bool
+    is_masked: bool
 
     def kind(self, folding: SoftmaxFolding) -> str:
         if self.is_tflite:
@@ -71,7 +72,8 @@ class SoftmaxLayer(Layer[SoftmaxFolding]):
 
     def contents(self, folding: SoftmaxFolding) -> Contents:
         del folding
-        return {"softmax": {"table": self.table.tolist()}}
+        masked = {"is_masked": True} if self.is_masked else {}
+        return {"softmax": {"table": self.table.tolist(), **masked}}
 
     def without_overlap(self, folding: SoftmaxFolding) -> SoftmaxFolding | None:
         return SoftmaxFolding(stages=0) if folding.stages else None
@@ -80,4 +82,7 @@ class SoftmaxLayer(Layer[SoftmaxFolding]):
 @lowers("softmax")
 def _lower_softmax(call: Call[layers.Softmax]) -> SoftmaxLayer:
     layer = call.layer
-    return SoftmaxLayer(**call.common, **call.extents, table=layer.table, is_tflite=layer.is_tflite)
+    return SoftmaxLayer(
+        **call.common, **call.extents, table=layer.table, is_tflite=layer.is_tflite,
+        is_masked=layer.is_masked,
+    )  # fmt: skip

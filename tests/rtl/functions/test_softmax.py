@@ -23,7 +23,7 @@ STAGES = [0, 1, 2, 3, 5, 9]
 
 def check(
     drive, ram, rng, *, channels, stages, bits=8, signed=False, scale=0.05, pixels=pixels,
-    out=(8, 8), **options
+    out=(8, 8), is_masked=False, **options
 ):  # fmt: skip
     codes = pixels(rng, channels, bits, signed)
     table = exp_table(scale, 1 << bits)
@@ -34,8 +34,11 @@ def check(
     fields = {"channels": channels, "bits": bits, "signed": signed, "ram": ram}
     fields |= {"out_bits": out[0], "places": out[1]}
     part = parts.PipelinedSoftmax(stages=stages, **fields) if stages else parts.Softmax(**fields)
-    run = drive(part.build(table=table.tolist()), items, codes.size, **options)
-    expected = softmax_codes(codes, table, qtype=QType(out[0], False, 2.0 ** -out[1]))
+    masked = {"is_masked": True} if is_masked else {}
+    run = drive(part.build(table=table.tolist(), **masked), items, codes.size, **options)
+    hidden = (-(1 << bits - 1) if signed else 0) if is_masked else None
+    qtype = QType(out[0], False, 2.0 ** -out[1])
+    expected = softmax_codes(codes, table, qtype=qtype, hidden=hidden)
     assert [item.data[0] for item in run.items] == expected.reshape(-1).tolist()
     assert [item.last for item in run.items] == [item["last"] for item in items]
     return part, run
@@ -60,6 +63,25 @@ def test_finer_probabilities(out_bits, places, stages, drive, ram, rng):
     check(
         drive, ram, rng, channels=9, stages=stages, out=(out_bits, places), scale=0.002, stall=0.3
     )
+
+
+def behind_masks(rng, channels, bits, signed):
+    """Some of the lowest code among others, none but that, and one beside it."""
+    codes = rng.integers(1, 1 << bits, (6, channels))
+    codes[rng.random(codes.shape) < 0.4] = 0
+    codes[2] = codes[3] = 0
+    codes[3, 0] = 1
+    return codes - (1 << bits - 1) if signed else codes
+
+
+@pytest.mark.parametrize(("stages", "signed"), covering([0, 1, 3], [False, True]))
+def test_hidden_codes_have_no_weight(stages, signed, stall, drive, ram, rng):
+    """Even where the greatest one is near to them; all are equal where there are no others."""
+    options = {"pixels": behind_masks, "is_masked": True, "scale": 1e-3, "stall": stall}
+    _, run = check(drive, ram, rng, channels=6, stages=stages, signed=signed, **options)
+    found = np.reshape([item.data[0] for item in run.items], (6, 6))
+    assert found[3].tolist() == [255, 0, 0, 0, 0, 0]
+    assert found[2].tolist() == [43] * 6
 
 
 @pytest.mark.parametrize(("channels", "stages"), covering([1, 2, 10], STAGES))
