@@ -8,6 +8,8 @@ import pytest
 
 from nnef_hw.errors import TargetError, ToolError, UnroutedError
 from nnef_hw.hardware.families import ECP5, GOWIN, ICE40
+from nnef_hw.place.nextpnr import mapping, nextpnr
+from nnef_hw.place.nextpnr import run as runs
 from nnef_hw.place.nextpnr.congestion import Congestion
 from nnef_hw.place.nextpnr.policy import EARLY, FLOOD, MANY, PATIENCE, SPAN
 from nnef_hw.place.result import Resource, SynthesisResult
@@ -97,9 +99,28 @@ def run(source, family, folder, **options):
     return synthesize(source, top="top", family=family, out_dir=folder, **TARGETS[family] | options)
 
 
-def test_design_becomes_a_bitstream(source, family, tmp_path):
+@pytest.fixture
+def commands(monkeypatch):
+    """Lines with the tools that ran and their arguments, and with the scripts of yosys."""
+    lines = []
+
+    def run(tool, arguments, *, cwd, **options):
+        name = getattr(tool, "name", tool)
+        lines.append(" ".join(["$", name, *map(str, arguments)]))
+        if name == "yosys":
+            lines.extend(f"    {line}" for line in (cwd / arguments[-1]).read_text().splitlines())
+        return run_tool(tool, arguments, cwd=cwd, **options)
+
+    for module in (mapping, runs, nextpnr):
+        monkeypatch.setattr(module, "run_tool", run)
+    return lines
+
+
+def test_design_becomes_a_bitstream(source, family, commands, tmp_path):
     folder = tmp_path / "build"
     result = run(source, family, folder)
+    recorded = (Path(__file__).parent / "commands" / f"{family.name}.txt").read_text()
+    assert commands == recorded.splitlines()
     assert result.timing_met
     assert result.fmax_mhz > 12
     assert result.frequency_mhz == 12
