@@ -23,7 +23,7 @@ from nnef_hw.boards.hardware.core import LinkedCore
 from nnef_hw.boards.hardware.leds import ClassLeds
 from nnef_hw.boards.hardware.memory_pins import memory_pins
 from nnef_hw.boards.hardware.pins import plan_pins
-from nnef_hw.boards.hardware.top import board_constraints, board_top
+from nnef_hw.boards.hardware.top import board_top
 from nnef_hw.boards.interfaces import (
     SINKS,
     ClassOnLeds,
@@ -44,6 +44,7 @@ from nnef_hw.frontend import save
 from nnef_hw.host.link import Host, LinkError, Timing
 from nnef_hw.host.manifest import read_manifest
 from nnef_hw.host.streams import to_stream
+from nnef_hw.place.constraints import board_constraints
 from nnef_hw.rtl.streams.stream import Fifo
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.device import Device
