@@ -104,6 +104,9 @@ def build(
     target = check_options(options)
     if options.bitstream and isinstance(target, Board):
         tool_identities(target.device.family)  # better now than after minutes
+        toolchain = toolchain_of(target.device.family)
+        if options.seeds > 1 and not toolchain.places:
+            raise toolchain.refusal("which of several placements is the fastest")
     missing = [path for path in (options.out, *options.out.parents) if not path.exists()]
     waiting = partial(progress, f"waiting for another build in {options.out}")
     with writing(options.out), locked(options.out / ".steps" / "lock", waiting):

@@ -185,3 +185,5 @@ def test_a_build_ends_with_the_project(board, tiny, tmp_path):
         plan_flashing(tmp_path / "out", str(board))
     with pytest.raises(UsageError, match="nothing tells the fastest clock"):
         build(replace(options, fastest=True))
+    with pytest.raises(UsageError, match="nothing tells which of several placements is the fast"):
+        build(replace(options, seeds=2))
