@@ -20,7 +20,7 @@ def attention(rng, tokens, features, heads, *, mask=False, sources=None, name="a
     size = features // heads
 
     def project(source, count):
-        weights = g.constant(f"w{source}{count}", rng.normal(size=(features, features)) / 3,
+        weights = g.constant(f"w{source}{count}", rng.normal(size=(1, features, features)) / 3,
                              label=f"w{source}{count}")  # fmt: skip
         y = g.op("matmul", source, weights, transposeA=False, transposeB=False)
         length = sources if sources and source == other else tokens

@@ -36,6 +36,7 @@ class Shape:
     zero_points: tuple[int, int] = (0, 0)
     gain: int = 0
     weight_delay: int = 0
+    style: str = "block"
 
     def part(self, ram, order):
         product = Contraction(
@@ -53,7 +54,7 @@ class Shape:
         corners = [self.inner * a * b for a in ranges[0] for b in ranges[1]]
         memory = parts.WeightMemory(
             ram=ram, product=product, rows=self.rows, group_rows=self.group_rows,
-            lanes=self.lanes, bits=w_bits,
+            lanes=self.lanes, bits=w_bits, style=self.style,
         )  # fmt: skip
         array = parts.SystolicArray(
             channels=self.columns, lanes=self.lanes, kept_passes=self.kept_passes, x_bits=x_bits,
@@ -83,6 +84,9 @@ SHAPES = {
     "zero_points": Shape(5, 4, rows=2, lanes=2, group_rows=2, zero_points=(-20, 7), gain=2),
     "unsigned": Shape(
         7, 5, rows=3, lanes=2, group_rows=3, x=UNSIGNED, w=UNSIGNED, zero_points=(0, 3)
+    ),
+    "lut_ram": Shape(
+        6, 5, matrices=3, rows=3, lanes=2, group_rows=2, kept_passes=2, style="distributed"
     ),
     "late": Shape(4, 6, matrices=2, rows=3, lanes=2, group_rows=1, weight_delay=1),
     "narrow": Shape(
