@@ -27,7 +27,7 @@ from nnef_hw.reference import quantize_inputs, run_fixed
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.simulate import compare
 from nnef_hw.streaming.architecture import Streaming
-from nnef_hw.streaming.foldings.lower import lower
+from nnef_hw.streaming.foldings.lower import _lowered, lower
 from nnef_hw.streaming.foldings.plan import Plan
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "digits_cnn"
@@ -323,17 +323,19 @@ def test_removed_report_is_made_again(finished, options, copy, steps):
 
 
 def test_a_build_quantizes_and_lowers_once(options, tmp_path, monkeypatch):
-    quantized = []
+    calls = []
 
-    def counted(*arguments, **named):
-        quantized.append(arguments)
-        return quantize(*arguments, **named)
+    def counted(function):
+        def call(*arguments, **named):
+            calls.append(function)
+            return function(*arguments, **named)
 
-    monkeypatch.setattr("nnef_hw.flow.fixed.quantize", counted)
-    lower.cache_clear()
+        return call
+
+    monkeypatch.setattr("nnef_hw.flow.fixed.quantize", counted(quantize))
+    monkeypatch.setattr("nnef_hw.streaming.foldings.lower._lowered", counted(_lowered))
     build(options(tmp_path / "build"))
-    assert len(quantized) == 1
-    assert lower.cache_info().misses == 1
+    assert calls == [quantize, _lowered]
 
 
 # what makes a build fail

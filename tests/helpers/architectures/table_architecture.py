@@ -229,8 +229,16 @@ class OneTable(Architecture):
                 ))  # fmt: skip
         return errors
 
-    def check_weights(self, graph, target):
-        del graph, target
+    def weight_room(self, target):
+        del target  # a table has no weights
+
+    def may_fit(self, graph, target, *, layer_counters=False):
+        del layer_counters
+        try:
+            self.plan(graph, target)
+        except TargetError:
+            return False
+        return True
 
     def plan(
         self, graph, target, *, clock_mhz=None, target_fps=None, layer_counters=False, batch=1
