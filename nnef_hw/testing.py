@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from nnef_hw.errors import Location
 from nnef_hw.ir import Graph, Node, State, Tensor, verify
-from nnef_hw.reference.real.registry import Call, evaluate
+from nnef_hw.reference.real.registry import Evaluation, evaluate
 
 __all__ = ["GraphBuilder"]
 
@@ -76,7 +76,7 @@ class GraphBuilder:
         node = Node(op, inputs, (name,), attrs, location)
         dtype = self._tensors[inputs[0]].dtype
         if shape is None:
-            result = evaluate(Call(node, tuple(map(self._sample, inputs)), ((),)))[0]
+            result = evaluate(Evaluation(node, tuple(map(self._sample, inputs)), ((),)))[0]
             shape, dtype = result.shape, _DTYPES.get(result.dtype.kind, "scalar")
         self._tensors[name] = Tensor(name, tuple(shape), dtype, location=location)
         self._nodes.append(node)

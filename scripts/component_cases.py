@@ -40,7 +40,7 @@ from nnef_hw.parts.images.runningpool import RunningMax, RunningSum
 from nnef_hw.parts.streams.width import Pack
 from nnef_hw.parts.windows.linebuffer import LineBuffer
 from nnef_hw.parts.windows.parallel import ParallelLineBuffer
-from nnef_hw.streaming.foldings.plan import Plan
+from nnef_hw.streaming.foldings.plan import StreamingPlan
 from nnef_hw.streaming.hardware.layer_module import build_parts
 
 __all__ = ["Case", "component_cases", "network_cases"]
@@ -96,7 +96,7 @@ def component_cases(device: Device) -> Iterator[Case]:
     yield from memory_cases(device)
 
 
-def network_cases(plan: Plan) -> Iterator[Case]:
+def network_cases(plan: StreamingPlan) -> Iterator[Case]:
     """Every component of a network's blocks."""
     for block in plan.blocks:
         for part, component in zip(block.parts, build_parts(block), strict=True):

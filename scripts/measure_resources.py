@@ -37,7 +37,7 @@ from nnef_hw.hardware.families import FAMILIES
 from nnef_hw.passes import simplify
 from nnef_hw.place.toolchain import Design, toolchain_of
 from nnef_hw.quantize import quantize
-from nnef_hw.streaming.foldings.plan import Plan
+from nnef_hw.streaming.foldings.plan import StreamingPlan
 from nnef_hw.streaming.hardware.accelerator import Accelerator
 from nnef_hw.streaming.search.solver import schedule
 
@@ -73,7 +73,7 @@ def fit(cases: Mapping[str, PartCases]) -> None:
         )
 
 
-def load_plan(model: Path, samples: Path, board: str) -> tuple[Plan, Any]:
+def load_plan(model: Path, samples: Path, board: str) -> tuple[StreamingPlan, Any]:
     """Quantize a network on its samples and schedule it."""
     graph = load(model)
     canonical = simplify(graph)

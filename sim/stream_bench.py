@@ -49,7 +49,7 @@ class Pauses:
         return random.random() < self._probability
 
 
-class Source:
+class StreamSource:
     """Offers payloads in order; an offer stands until it is taken."""
 
     def __init__(self, stream, payloads, pauses):
@@ -85,7 +85,7 @@ class Source:
         return moves
 
 
-class Sink:
+class StreamSink:
     """Takes payloads, compares them, and checks the rules of the stream."""
 
     def __init__(self, stream, expected, pauses):
@@ -137,11 +137,11 @@ class Sink:
 async def matches_expected(dut, idle, backpressure):
     """Feed all input and compare all output, with pauses at all ends."""
     ends = []
-    for kind, end, probability in (("i", Source, idle), ("o", Sink, backpressure)):
+    for kind, end, probability in (("i", StreamSource, idle), ("o", StreamSink, backpressure)):
         for name, payloads in read_vectors(kind).items():
             stream = Stream(dut, name)
             ends.append(end(stream, payloads, Pauses(probability)))
-            if end is Source:
+            if end is StreamSource:
                 stream.valid.value = stream.payload.value = 0
             else:
                 stream.ready.value = 0

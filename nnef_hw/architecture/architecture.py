@@ -1,7 +1,7 @@
 """What an architecture answers: how a fixed graph becomes hardware, and what is known of that.
 
-Everything above asks an :class:`Architecture` and the :class:`Plan` that it made, and knows none of
-them by name.
+Everything above asks an :class:`Architecture` and the :class:`AcceleratorPlan` that it made, and
+knows none of them by name.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = [
     "Activity",
     "Architecture",
     "Kept",
-    "Plan",
+    "AcceleratorPlan",
     "Port",
     "Station",
     "StoredImage",
@@ -187,7 +187,7 @@ class Station(Protocol):
         """Cycles per frame when it is never starved or blocked."""
 
 
-class Plan(Protocol):
+class AcceleratorPlan(Protocol):
     """A scheduled accelerator: what was chosen, and the exact cycles that follow."""
 
     @property
@@ -327,7 +327,7 @@ class Work:
     starved: int
 
 
-P = TypeVar("P", bound=Plan)
+P = TypeVar("P", bound=AcceleratorPlan)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 from amaranth.lib.wiring import Out
 
-from nnef_hw.architecture.architecture import Plan, queued_ports
+from nnef_hw.architecture.architecture import AcceleratorPlan, queued_ports
 from nnef_hw.architectures import find_architecture
 from nnef_hw.boards import Board
 from nnef_hw.boards.hardware.memory_pins import memory_pins, package_ports
@@ -72,7 +72,9 @@ def fastest_clock(board: Board, limit_mhz: float, users: Sequence[Interface]) ->
     )
 
 
-def design_board(plan: Plan, graph: Graph, manifest: dict[str, Any], board: Board) -> BoardDesign:
+def design_board(
+    plan: AcceleratorPlan, graph: Graph, manifest: dict[str, Any], board: Board
+) -> BoardDesign:
     """Put the accelerator behind the board's host link, clock and reset."""
     architecture = find_architecture(plan.arch)
     accelerator = architecture.component(plan, graph, restartable=True, counted=plan.layer_counters)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from nnef_hw.architecture.architecture import Plan, Port
+from nnef_hw.architecture.architecture import AcceleratorPlan, Port
 from nnef_hw.ir import Graph, Tensor
 
 __all__ = ["module_comments", "port_lines", "printable"]
 
 
-def module_comments(plan: Plan, graph: Graph) -> dict[str, str]:
+def module_comments(plan: AcceleratorPlan, graph: Graph) -> dict[str, str]:
     """Return the comment of every layer's module, by the name of its instance.
 
     The accelerator itself has the empty name; texts are printable. Its comment says in lines of
@@ -28,7 +28,7 @@ def module_comments(plan: Plan, graph: Graph) -> dict[str, str]:
     return comments
 
 
-def port_lines(plan: Plan, graph: Graph) -> list[str]:
+def port_lines(plan: AcceleratorPlan, graph: Graph) -> list[str]:
     """Say of every port which tensor passes it, in which codes and which order."""
     tensors = [
         *zip(plan.inputs, graph.inputs, strict=True),

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from nnef_hw.architecture.architecture import Plan, Port
+from nnef_hw.architecture.architecture import AcceleratorPlan, Port
 from nnef_hw.codegen.comments import port_lines, printable
 from nnef_hw.codegen.ip import axi_name, axi_width, code_bits
 from nnef_hw.codegen.lint import WAIVERS
@@ -162,7 +162,12 @@ Define `{define}` at synthesis to get the device's multipliers and memories.
 
 
 def axi_testbench(
-    plan: Plan, name: str, beats: Mapping[str, int], frames: int, *, restart: bool = False
+    plan: AcceleratorPlan,
+    name: str,
+    beats: Mapping[str, int],
+    frames: int,
+    *,
+    restart: bool = False,
 ) -> str:
     """Verilog of module ``{name}_tb``, which reads the vectors of the cocotb bench.
 
@@ -223,7 +228,7 @@ def _core_name(name: str) -> str:
     return f"nnef-hw:ip:{name}:1.0.0"
 
 
-def fusesoc_core(plan: Plan, name: str) -> str:
+def fusesoc_core(plan: AcceleratorPlan, name: str) -> str:
     """Text of the core file, which stands in the build's folder."""
     device = find_device(plan.device)
     family = device.family
@@ -239,7 +244,7 @@ def fusesoc_core(plan: Plan, name: str) -> str:
     )  # fmt: skip
 
 
-def ip_readme(plan: Plan, graph: Graph, name: str) -> str:
+def ip_readme(plan: AcceleratorPlan, graph: Graph, name: str) -> str:
     """Text of ``ip/README.md``."""
     return README.format(
         name=name,

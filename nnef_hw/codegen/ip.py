@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from nnef_hw.architecture.architecture import Plan, Port
+from nnef_hw.architecture.architecture import AcceleratorPlan, Port
 from nnef_hw.codegen.comments import port_lines, printable
 from nnef_hw.ir import Graph
 
@@ -74,7 +74,7 @@ def axi_name(port: Port) -> str:
     return f"{'s' if port.name.startswith('i') else 'm'}_axis{port.name[1:]}"
 
 
-def axi_wrapper(plan: Plan, graph: Graph, name: str) -> str:
+def axi_wrapper(plan: AcceleratorPlan, graph: Graph, name: str) -> str:
     """Verilog of module ``{name}_axis`` around the accelerator, module ``name``.
 
     Its streams are ``s_axis`` and ``m_axis``; of several each ends like the accelerator's port.

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any
 
-from nnef_hw.architecture.architecture import Plan, Port
+from nnef_hw.architecture.architecture import AcceleratorPlan, Port
 from nnef_hw.boards.interfaces import ChosenSink, Link
 from nnef_hw.frontend import graph_hash
 from nnef_hw.host.manifest import FORMAT_VERSION, IMAGE, MODULE, answer_hash, probe_codes
@@ -19,7 +19,7 @@ __all__ = ["make_manifest"]
 
 def make_manifest(
     graph: Graph,
-    plan: Plan,
+    plan: AcceleratorPlan,
     *,
     generator: str,
     link: Link,
@@ -105,7 +105,7 @@ def _stream(graph: Graph) -> dict[str, Any]:
     return {"stream": rows} if rows else {}
 
 
-def _memories(graph: Graph, plan: Plan) -> dict[str, Any]:
+def _memories(graph: Graph, plan: AcceleratorPlan) -> dict[str, Any]:
     """Return what the board's memory has to hold, if anything: it belongs to the bitstream."""
     for stored in plan.images:
         entry = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from nnef_hw.architecture.architecture import Architecture, Plan
+from nnef_hw.architecture.architecture import AcceleratorPlan, Architecture
 from nnef_hw.errors import NnefHwError, ShortageError, raise_all
 from nnef_hw.hardware.devices import Target
 from nnef_hw.ir import Graph
@@ -16,7 +16,7 @@ T = TypeVar("T")
 Unable = Callable[[], Mapping[str, Sequence[NnefHwError]]]
 
 
-def best_plan(plans: Sequence[Plan], *, smallest: bool) -> Plan:
+def best_plan(plans: Sequence[AcceleratorPlan], *, smallest: bool) -> AcceleratorPlan:
     """Return the plan with the fewest cycles, or with the fewest LUTs."""
     return min(plans, key=lambda plan: plan.resources.lut if smallest else plan.interval)
 
@@ -57,8 +57,8 @@ class Candidates:
         return results
 
     def plan(
-        self, make: Callable[[Architecture[Any]], Plan], *, smallest: bool
-    ) -> tuple[Plan, list[dict[str, Any]]]:
+        self, make: Callable[[Architecture[Any]], AcceleratorPlan], *, smallest: bool
+    ) -> tuple[AcceleratorPlan, list[dict[str, Any]]]:
         """Return the plan with the fewest cycles or LUTs, and what a report says of the others.
 
         Raises
@@ -117,7 +117,7 @@ def choose_plan(
     target_fps: float | None = None,
     layer_counters: bool = False,
     batch: int = 1,
-) -> tuple[Plan, list[dict[str, Any]]]:
+) -> tuple[AcceleratorPlan, list[dict[str, Any]]]:
     """Return the fastest plan for a target, or the smallest one that reaches a frame rate.
 
     And what a report says of the others. Clock in MHz, frames per second, frames of a batch.

@@ -9,7 +9,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 import nnef_hw
-from nnef_hw.architecture.architecture import Plan
+from nnef_hw.architecture.architecture import AcceleratorPlan
 from nnef_hw.architectures import find_architecture
 from nnef_hw.boards import Board
 from nnef_hw.boards.interfaces import DEFAULT_LINK, PLAIN_STREAMS
@@ -49,7 +49,7 @@ def emit(
     folder: Path,
     fixed: Graph,
     canonical: Graph | None,
-    plan: Plan,
+    plan: AcceleratorPlan,
     samples: Samples | None,
     target: Target,
     options: BuildOptions,
@@ -121,13 +121,13 @@ def emit(
     (folder / "board" / f"board_top.{board.suffix}").write_text(board.constraints)
 
 
-def board_of(fixed: Graph, plan: Plan, board: Board) -> BoardDesign:
+def board_of(fixed: Graph, plan: AcceleratorPlan, board: Board) -> BoardDesign:
     """Return the board's top as a build with the usual link has it."""
     manifest = make_manifest(fixed, plan, generator=GENERATOR, link=DEFAULT_LINK)
     return design_board(plan, fixed, manifest, board)
 
 
-def _accelerator(plan: Plan, fixed: Graph, module: str, *, is_ip: bool) -> str:
+def _accelerator(plan: AcceleratorPlan, fixed: Graph, module: str, *, is_ip: bool) -> str:
     """Return the Verilog of the accelerator."""
     comments = module_comments(plan, fixed)
     prefix = f"{module}_" if is_ip else PREFIX
@@ -137,7 +137,7 @@ def _accelerator(plan: Plan, fixed: Graph, module: str, *, is_ip: bool) -> str:
 
 
 def _write_memory_bench(
-    folder: Path, plan: Plan, vectors: dict[str, NDArray[Any]], verilog: str, module: str
+    folder: Path, plan: AcceleratorPlan, vectors: dict[str, NDArray[Any]], verilog: str, module: str
 ) -> None:
     """Write the bench of an accelerator with its memory, which runs beside the image."""
     path = folder / HEX_IMAGE

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from nnef_hw.architecture.architecture import Plan
+from nnef_hw.architecture.architecture import AcceleratorPlan
 from nnef_hw.architectures import ARCHITECTURES, AUTO
 from nnef_hw.boards import Board, find_board
 from nnef_hw.boards.hardware.pins import plan_pins
@@ -59,7 +59,7 @@ class PlannedModel:
     samples: Samples | None
     fixed: Graph
     canonical: Graph | None
-    plan: Plan
+    plan: AcceleratorPlan
     others: list[dict[str, Any]]
     window: Graph | None = None
     warnings: tuple[QualityWarning, ...] = ()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from math import floor
 from typing import Any
 
-from nnef_hw.architecture.architecture import Architecture, Plan
+from nnef_hw.architecture.architecture import AcceleratorPlan, Architecture
 from nnef_hw.architectures import ARCHITECTURES, AUTO, able_architectures
 from nnef_hw.boards import BOARDS, Board
 from nnef_hw.codegen.board import check_clock
@@ -58,12 +58,12 @@ class Ways:
         fixed: Graph,
         asked: Asked,
         narrowed: Narrowed | None = None,
-        planned: Mapping[tuple[Hashable, ...], Plan | NnefHwError] | None = None,
+        planned: Mapping[tuple[Hashable, ...], AcceleratorPlan | NnefHwError] | None = None,
     ) -> None:
         self._graphs: dict[int | None, Graph] = {None: fixed}
         self._asked = asked
         self._narrowed = narrowed
-        self._plans: dict[tuple[Hashable, ...], Plan | None] = {
+        self._plans: dict[tuple[Hashable, ...], AcceleratorPlan | None] = {
             (None, asked.target_fps, *key): None if isinstance(plan, NnefHwError) else plan
             for key, plan in (planned or {}).items()
         }
@@ -154,7 +154,9 @@ class Ways:
             self._graphs[bits] = self._narrowed(bits)
         return self._graphs[bits]
 
-    def _plan(self, target: Target, asked: Asked, bits: int | None = None) -> Plan | None:
+    def _plan(
+        self, target: Target, asked: Asked, bits: int | None = None
+    ) -> AcceleratorPlan | None:
         """Return the plan that a build would take; None if there is none."""
         graph = self._graph(bits)
         try:
@@ -172,7 +174,7 @@ class Ways:
         target: Target,
         asked: Asked,
         bits: int | None,
-    ) -> Plan | None:
+    ) -> AcceleratorPlan | None:
         decisive = architecture.decisive(
             target, asked.clock_mhz or target.clock_mhz, asked.target_fps
         )
@@ -181,10 +183,10 @@ class Ways:
             self._plans[key] = _planned(architecture, graph, target, asked)
         return self._plans[key]
 
-    def _per_second(self, plan: Plan, target: Target) -> float:
+    def _per_second(self, plan: AcceleratorPlan, target: Target) -> float:
         return (self._asked.clock_mhz or target.clock_mhz) * 1e6 / plan.interval
 
-    def _cost(self, plan: Plan, target: Target) -> str:
+    def _cost(self, plan: AcceleratorPlan, target: Target) -> str:
         rate = units.rate(self._per_second(plan, target))
         return f"{plan.interval:,} cycles, {rate} inferences/s"
 
@@ -207,11 +209,11 @@ def remedied(ways: Callable[[], Ways], target: Target) -> Iterator[None]:
 
 def _planned(
     architecture: Architecture[Any], graph: Graph, target: Target, asked: Asked
-) -> Plan | None:
+) -> AcceleratorPlan | None:
     try:
         if not architecture.may_fit(graph, target, layer_counters=asked.layer_counters):
             return None
-        plan: Plan = architecture.plan(
+        plan: AcceleratorPlan = architecture.plan(
             graph, target, clock_mhz=asked.clock_mhz, target_fps=asked.target_fps,
             layer_counters=asked.layer_counters, batch=asked.batch,
         )  # fmt: skip

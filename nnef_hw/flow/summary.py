@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from nnef_hw.architecture.architecture import Plan
+from nnef_hw.architecture.architecture import AcceleratorPlan
 from nnef_hw.architectures import find_architecture
 from nnef_hw.boards.interfaces import HostLink
 from nnef_hw.errors import NnefHwError
@@ -24,7 +24,7 @@ PACKET_OVERHEAD = 7
 
 def make_report(
     *,
-    plan: Plan,
+    plan: AcceleratorPlan,
     insides: dict[str, Any],
     others: list[dict[str, Any]],
     stream: dict[str, Any] | None = None,
@@ -109,7 +109,7 @@ def _placed(regions: Mapping[str, Mapping[str, Sequence[Sequence[int]]]]) -> dic
 
 
 def describe_steps(
-    step: Graph, window: Graph | None, target: Target, plan: Plan, *, fastest: bool
+    step: Graph, window: Graph | None, target: Target, plan: AcceleratorPlan, *, fastest: bool
 ) -> dict[str, Any]:
     """Say what a network that runs step by step has to do for a window, were it run as a whole.
 
@@ -154,7 +154,7 @@ def describe_steps(
 
 
 def _resources(
-    plan: Plan, target: Target, synthesis: SynthesisResult | None
+    plan: AcceleratorPlan, target: Target, synthesis: SynthesisResult | None
 ) -> dict[str, dict[str, int | None]]:
     estimated = plan.resources.to_json()
     is_placed = synthesis is not None and synthesis.is_placed
@@ -169,7 +169,7 @@ def _resources(
     }
 
 
-def _link_rate(plan: Plan, link: HostLink) -> float:
+def _link_rate(plan: AcceleratorPlan, link: HostLink) -> float:
     """Frames per second that fit through a link, without any latency of the host.
 
     Requests and replies take turns (docs/protocol.md): every DATA is acknowledged, every RESULT

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from nnef_hw.architecture.architecture import Architecture, Plan
+from nnef_hw.architecture.architecture import AcceleratorPlan, Architecture
 from nnef_hw.architectures import (
     AUTO,
     able_architectures,
@@ -173,7 +173,7 @@ def survey(
         jobs[key] = pool.submit(plan_target, fixed, key[0], named, clock, target_fps)
     for count, _ in enumerate(as_done(list(jobs.values()))):
         progress("planning", count + 1, len(jobs))
-    plans: dict[tuple[Hashable, ...], Plan | NnefHwError] = {
+    plans: dict[tuple[Hashable, ...], AcceleratorPlan | NnefHwError] = {
         key: job.result() for key, job in jobs.items()
     }
     ways = Ways(fixed, Asked(arch, clock_mhz, target_fps), narrowed, plans)
@@ -197,10 +197,10 @@ def _key(
 
 def plan_target(
     fixed: Graph, arch: str, target: Target, clock_mhz: float, target_fps: float | None
-) -> Plan | NnefHwError:
+) -> AcceleratorPlan | NnefHwError:
     """Plan a fixed graph with one architecture; return why not, if it does not fit."""
     try:
-        plan: Plan = find_architecture(arch).plan(
+        plan: AcceleratorPlan = find_architecture(arch).plan(
             fixed, target, clock_mhz=clock_mhz, target_fps=target_fps
         )
     except NnefHwError as error:
@@ -208,7 +208,9 @@ def plan_target(
     return plan
 
 
-def _taken(plans: Mapping[str, Plan | NnefHwError], architecture: Architecture[Any]) -> Plan:
+def _taken(
+    plans: Mapping[str, AcceleratorPlan | NnefHwError], architecture: Architecture[Any]
+) -> AcceleratorPlan:
     plan = plans[architecture.name]
     if isinstance(plan, NnefHwError):
         raise plan
@@ -265,7 +267,7 @@ def noise(graph: Graph) -> Samples:
     return Samples(inputs)
 
 
-def _planned(target: Target, clock_mhz: float, plan: Plan) -> Outlook:
+def _planned(target: Target, clock_mhz: float, plan: AcceleratorPlan) -> Outlook:
     device, used = target.device, plan.resources
     slowest = max(plan.stations, key=lambda station: station.cycles, default=None)
     return Outlook(

@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from nnef_hw.architecture.architecture import Plan
+from nnef_hw.architecture.architecture import AcceleratorPlan
 from nnef_hw.boards.interfaces import DEFAULT_LINK, HostLink, SinkWish, link_of, sink_of
 from nnef_hw.errors import UsageError, raise_all
 from nnef_hw.flow.cache import cached_step, finished_step
@@ -93,7 +93,7 @@ def _board_files(base: BuildFolder, family: Family) -> list[Path]:
 
 def compile_weights(
     base: BuildFolder, simple: Graph, samples: Samples | None, options: BuildOptions
-) -> tuple[Judged, Plan]:
+) -> tuple[Judged, AcceleratorPlan]:
     """Return the fixed and the canonical graph of a model, and its plan on a bitstream.
 
     Raises

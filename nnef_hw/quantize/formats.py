@@ -418,7 +418,7 @@ class Function(Computed):
 
 
 @rules(Trait.WEIGHTS)
-class Layer(Computed):
+class WeightedSum(Computed):
     """A format for sums of products with weights; only samples show their usual range.
 
     What an integer LSTM adds to its gates has their steps, and is not limited.

@@ -49,7 +49,7 @@ from nnef_hw.reference.real import (
 from nnef_hw.reference.real import (
     shape as float_shape,
 )
-from nnef_hw.reference.real.program import Program, Step, as_array
+from nnef_hw.reference.real.program import RealProgram, Step, as_array
 from nnef_hw.reference.real.quantize import fake_quantize
 from nnef_hw.reference.real.registry import Array
 from nnef_hw.reference.running.loops import run_schedule, schedule
@@ -156,7 +156,7 @@ def _initial(graph: Graph) -> dict[str, Array]:
 def _compute(graph: Graph, *, batched: bool) -> Callable[[Mapping[str, Array]], dict[str, Array]]:
     """Return what computes all activations [n, ...] of inputs and states; n is 1 unless batched."""
     given = (*graph.inputs, *graph.states)
-    program = Program(graph, given)
+    program = RealProgram(graph, given)
     run = _runner(graph, program, batched=batched)
     constant = {*graph.outputs, *(state.result for state in graph.states.values())}
     constant -= graph.dependents(given)
@@ -178,7 +178,7 @@ def _compute(graph: Graph, *, batched: bool) -> Callable[[Mapping[str, Array]], 
 
 
 def _runner(
-    graph: Graph, program: Program, *, batched: bool
+    graph: Graph, program: RealProgram, *, batched: bool
 ) -> Callable[[dict[str, Array], int], dict[str, Array]]:
     """Return what computes all activations of those that are given, for so many samples."""
     if any(node.has(Trait.ENTERS_LOOP) for node in graph.nodes):
@@ -198,7 +198,7 @@ def _runner(
 
 
 def _loop_runner(
-    graph: Graph, program: Program, *, batched: bool
+    graph: Graph, program: RealProgram, *, batched: bool
 ) -> Callable[[dict[str, Array], int], dict[str, Array]]:
     """Return the same for a graph with loops; without batches node by node and step by step."""
     order, initial = schedule(graph), _initial(graph)

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from nnef_hw.architecture.architecture import Architecture, Plan
+from nnef_hw.architecture.architecture import AcceleratorPlan, Architecture
 from nnef_hw.architectures import find_architecture
 from nnef_hw.errors import UsageError
 from nnef_hw.frontend import load
@@ -51,7 +51,7 @@ class BuildFolder:
 
     @classmethod
     def just_made(
-        cls, path: Path, fixed: Graph, canonical: Graph | None, plan: Plan
+        cls, path: Path, fixed: Graph, canonical: Graph | None, plan: AcceleratorPlan
     ) -> BuildFolder:
         """Return the build of a model in memory, whose files need not be read again."""
         folder = cls.open(path)
@@ -64,7 +64,7 @@ class BuildFolder:
         return self._read("manifest.json", dict)
 
     @cached_property
-    def plan(self) -> Plan:
+    def plan(self) -> AcceleratorPlan:
         """The schedule."""
         return self._read("plan.json", self._read_plan)
 
@@ -135,8 +135,8 @@ class BuildFolder:
         """Name of the accelerator's module."""
         return str(self.manifest.get("module", MODULE))
 
-    def _read_plan(self, value: dict[str, Any]) -> Plan:
-        plan: Plan = find_architecture(value["arch"]).read_plan(value, self.fixed)
+    def _read_plan(self, value: dict[str, Any]) -> AcceleratorPlan:
+        plan: AcceleratorPlan = find_architecture(value["arch"]).read_plan(value, self.fixed)
         return plan
 
     def _read(self, name: str, convert: Callable[[Any], T]) -> T:

@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from nnef_hw.architecture.architecture import Plan, Port, StoredImage
+from nnef_hw.architecture.architecture import AcceleratorPlan, Port, StoredImage
 from nnef_hw.boards import find_board
 from nnef_hw.boards.hardware.memory_pins import package_ports
 from nnef_hw.rtl.readers.pads import padded_top, pads_verilog
@@ -17,7 +17,7 @@ from nnef_hw.sim.memories import simulated_board
 __all__ = ["board_with_memories", "image_text", "with_memories"]
 
 
-def with_memories(verilog: str, plan: Plan, top: str, image: Path) -> tuple[str, str]:
+def with_memories(verilog: str, plan: AcceleratorPlan, top: str, image: Path) -> tuple[str, str]:
     """Return Verilog of an accelerator with its memories, and the name of the module.
 
     ``image`` is the file with their contents.
@@ -40,7 +40,7 @@ def with_memories(verilog: str, plan: Plan, top: str, image: Path) -> tuple[str,
     return simulated_board(text, models, top=f"{top}_padded", name=name, ports=ports), name
 
 
-def board_with_memories(verilog: str, plan: Plan, image: Path) -> tuple[str, str]:
+def board_with_memories(verilog: str, plan: AcceleratorPlan, image: Path) -> tuple[str, str]:
     """Return the same of a board's top; memories that the host loads are empty."""
     models = [_model(stored, None if stored.is_loaded else image) for stored in plan.images]
     names: dict[str, str] = {}

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.architecture.architecture import Plan, Port
+from nnef_hw.architecture.architecture import AcceleratorPlan, Port
 from nnef_hw.host.streams import fill_batch, from_stream, to_stream
 from nnef_hw.ir import Graph
 from nnef_hw.reference import Sequences, check_inputs
@@ -66,7 +66,7 @@ def payloads(
 
 def run_rtl(
     verilog: str,
-    plan: Plan,
+    plan: AcceleratorPlan,
     graph: Graph,
     codes: Mapping[str, NDArray[Any]],
     *,

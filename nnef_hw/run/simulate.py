@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.architecture.architecture import Plan
+from nnef_hw.architecture.architecture import AcceleratorPlan
 from nnef_hw.architectures import find_architecture
 from nnef_hw.errors import CheckError, UsageError
 from nnef_hw.ir import Graph
@@ -71,7 +71,7 @@ def random_codes(graph: Graph, frames: int = RANDOM_FRAMES) -> dict[str, NDArray
 
 
 def simulation_row(
-    plan: Plan,
+    plan: AcceleratorPlan,
     outcome: RtlOutcome,
     expected: Mapping[str, NDArray[np.int64]],
     *,

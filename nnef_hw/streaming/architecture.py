@@ -12,7 +12,7 @@ from nnef_hw.ir import Graph
 from nnef_hw.streaming.beats.activity import make_timeline, predict_work
 from nnef_hw.streaming.beats.beats import predict_interval, predict_spacing
 from nnef_hw.streaming.foldings.lower import lower
-from nnef_hw.streaming.foldings.plan import Plan
+from nnef_hw.streaming.foldings.plan import StreamingPlan
 from nnef_hw.streaming.foldings.siblings import apart
 from nnef_hw.streaming.foldings.support import check_streamable
 from nnef_hw.streaming.report import report_plan
@@ -22,7 +22,7 @@ from nnef_hw.streaming.search.solver import schedule
 __all__ = ["Streaming"]
 
 
-class Streaming(Architecture[Plan]):
+class Streaming(Architecture[StreamingPlan]):
     """Activations flow from layer to layer; docs/streaming.md."""
 
     name = ARCH
@@ -45,7 +45,7 @@ class Streaming(Architecture[Plan]):
         target_fps: float | None = None,
         layer_counters: bool = False,
         batch: int = 1,
-    ) -> Plan:
+    ) -> StreamingPlan:
         if batch != 1:
             raise UsageError(
                 "--batch is for layers that take turns: streaming has all weights on the chip",
@@ -55,30 +55,32 @@ class Streaming(Architecture[Plan]):
             graph, target, clock_mhz=clock_mhz, target_fps=target_fps, layer_counters=layer_counters
         )
 
-    def read_plan(self, value: dict[str, Any], graph: Graph) -> Plan:
-        return Plan.from_json(value, lower(apart(graph) if value["apart"] else graph))
+    def read_plan(self, value: dict[str, Any], graph: Graph) -> StreamingPlan:
+        return StreamingPlan.from_json(value, lower(apart(graph) if value["apart"] else graph))
 
     def component(
-        self, plan: Plan, graph: Graph, *, restartable: bool = False, counted: bool = False
+        self, plan: StreamingPlan, graph: Graph, *, restartable: bool = False, counted: bool = False
     ) -> Any:
         # Planning alone needs no Amaranth, which takes half a second to import.
         from nnef_hw.streaming.hardware.accelerator import Accelerator
 
         return Accelerator(plan, graph, restartable=restartable, counted=counted)
 
-    def predict_interval(self, plan: Plan, frames: int) -> int | None:
+    def predict_interval(self, plan: StreamingPlan, frames: int) -> int | None:
         return predict_interval(plan, frames)
 
-    def predict_spacing(self, plan: Plan, frames: int) -> int:
+    def predict_spacing(self, plan: StreamingPlan, frames: int) -> int:
         return predict_spacing(plan, frames)
 
-    def predict_work(self, plan: Plan, begin: int, end: int, frames: int) -> tuple[Work, ...]:
+    def predict_work(
+        self, plan: StreamingPlan, begin: int, end: int, frames: int
+    ) -> tuple[Work, ...]:
         return predict_work(plan, begin, end, frames)
 
-    def timeline(self, plan: Plan) -> Timeline:
+    def timeline(self, plan: StreamingPlan) -> Timeline:
         return make_timeline(plan)
 
     def report(
-        self, plan: Plan, graph: Graph, target: Target, timeline: Timeline
+        self, plan: StreamingPlan, graph: Graph, target: Target, timeline: Timeline
     ) -> dict[str, Any]:
         return report_plan(plan, graph, target, timeline)

@@ -12,7 +12,7 @@ from nnef_hw.hardware.devices import Target
 from nnef_hw.ir import Graph, stream_image
 from nnef_hw.streaming.foldings.block import Block
 from nnef_hw.streaming.foldings.lower import lower
-from nnef_hw.streaming.foldings.plan import LayerGraph, Plan
+from nnef_hw.streaming.foldings.plan import LayerGraph, StreamingPlan
 from nnef_hw.streaming.foldings.resources import usable_luts
 from nnef_hw.streaming.search.ceiling import find_ceilings
 from nnef_hw.streaming.search.headroom import find_headroom
@@ -21,7 +21,9 @@ from nnef_hw.streaming.search.loop_search import layers_in_loops
 __all__ = ["report_plan"]
 
 
-def report_plan(plan: Plan, graph: Graph, target: Target, timeline: Timeline) -> dict[str, Any]:
+def report_plan(
+    plan: StreamingPlan, graph: Graph, target: Target, timeline: Timeline
+) -> dict[str, Any]:
     """Return what :meth:`.Architecture.report` says."""
     graph = plan.graph_of(graph)
     network = lower(graph)
@@ -46,7 +48,7 @@ def report_plan(plan: Plan, graph: Graph, target: Target, timeline: Timeline) ->
     }
 
 
-def _loop(plan: Plan) -> list[str]:
+def _loop(plan: StreamingPlan) -> list[str]:
     """Return the layers of loops, if the time around one is what bounds the interval."""
     if plan.interval <= max(block.cycles for block in plan.blocks):
         return []
@@ -54,7 +56,7 @@ def _loop(plan: Plan) -> list[str]:
     return [block.name for block in plan.blocks if block.tensor in looped]
 
 
-def _beat(plan: Plan, network: LayerGraph) -> str:
+def _beat(plan: StreamingPlan, network: LayerGraph) -> str:
     """Name what streams carry per cycle."""
     lanes = plan.lanes
     if not lanes:
@@ -63,14 +65,14 @@ def _beat(plan: Plan, network: LayerGraph) -> str:
     return "pixel" if takes_pixels else "beat"
 
 
-def _beats(plan: Plan, codes: Mapping[str, int]) -> dict[str, int]:
+def _beats(plan: StreamingPlan, codes: Mapping[str, int]) -> dict[str, int]:
     """Return the beats of a frame of every stream."""
     lanes = plan.lanes
     return {tensor: count // lanes.get(tensor, 1) for tensor, count in codes.items()}
 
 
 def _headroom(
-    plan: Plan, network: LayerGraph, target: Target, beats: Mapping[str, int]
+    plan: StreamingPlan, network: LayerGraph, target: Target, beats: Mapping[str, int]
 ) -> dict[str, Any]:
     """Return what half the interval would take, with the busiest stream of every limit."""
     value = asdict(find_headroom(plan, network, target.device))
@@ -82,7 +84,7 @@ def _headroom(
     return value
 
 
-def _boards(network: LayerGraph, plan: Plan, target: Target) -> list[dict[str, Any]]:
+def _boards(network: LayerGraph, plan: StreamingPlan, target: Target) -> list[dict[str, Any]]:
     """Return the best that each board could make of the network, its own target's first."""
     targets = [target, *(board for board in BOARDS if board.name != target.name)]
     if _loop(plan):
@@ -119,7 +121,7 @@ def _boards(network: LayerGraph, plan: Plan, target: Target) -> list[dict[str, A
     return rows
 
 
-def _roofs(plan: Plan, target: Target, beats: Mapping[str, int]) -> dict[str, float]:
+def _roofs(plan: StreamingPlan, target: Target, beats: Mapping[str, int]) -> dict[str, float]:
     """Return what bounds MACs per cycle: multipliers, and streams of one beat per cycle.
 
     As many LUTs may multiply as the rest of the design leaves, in multipliers like those it has.
@@ -155,7 +157,7 @@ def _overlap(block: Block) -> dict[str, int] | None:
 
 def _layer(
     graph: Graph,
-    plan: Plan,
+    plan: StreamingPlan,
     block: Block,
     codes: Mapping[str, int],
     activity: Activity,

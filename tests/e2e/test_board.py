@@ -25,7 +25,7 @@ from nnef_hw.reference import quantize_inputs, run_fixed
 from nnef_hw.run.netlist import mapped_verilog
 from nnef_hw.samples.samples import Samples, load_samples
 from nnef_hw.sim.board_runner import BoardTransport
-from nnef_hw.streaming.foldings.plan import Plan
+from nnef_hw.streaming.foldings.plan import StreamingPlan
 from nnef_hw.streaming.hardware.accelerator import Accelerator
 from nnef_hw.streaming.search.solver import schedule
 from nnef_hw.testing import GraphBuilder
@@ -43,7 +43,7 @@ class Design:
     """A network on a board, and some inputs for it as codes."""
 
     graph: Graph
-    plan: Plan
+    plan: StreamingPlan
     verilog: str
     manifest_hash: bytes
     codes: dict[str, Any]

@@ -28,7 +28,7 @@ from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.simulate import compare
 from nnef_hw.streaming.architecture import Streaming
 from nnef_hw.streaming.foldings.lower import _lowered, lower
-from nnef_hw.streaming.foldings.plan import Plan
+from nnef_hw.streaming.foldings.plan import StreamingPlan
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "digits_cnn"
 FILES = {
@@ -72,7 +72,7 @@ def test_files(finished):
     assert all((folder / name).exists() for name in manifest["files"].values())
     fixed, canonical = load(folder / "model.nnef.tgz"), load(folder / "float.nnef.tgz")
     plan = (folder / "plan.json").read_text()
-    assert Plan.from_json(json.loads(plan), lower(fixed)).dumps() == plan
+    assert StreamingPlan.from_json(json.loads(plan), lower(fixed)).dumps() == plan
     assert (fixed.stage, canonical.stage) == (Stage.FIXED, Stage.CANONICAL)
     assert manifest["model_hash"] == graph_hash(fixed)
     assert json.loads((folder / "report.json").read_text()) == report

@@ -4,7 +4,7 @@ import pytest
 from nnef_hw.boards import find_board
 from nnef_hw.hardware.devices import Resources
 from nnef_hw.streaming.foldings.lower import lower
-from nnef_hw.streaming.foldings.plan import Plan
+from nnef_hw.streaming.foldings.plan import StreamingPlan
 from nnef_hw.streaming.search.solver import schedule
 from nnef_hw.testing import GraphBuilder
 
@@ -44,7 +44,7 @@ def test_plans_of_other_layers_are_refused(damage, reason, plan, graph):
     value = plan.to_json()
     damage(value["layers"])
     with pytest.raises(ValueError, match=reason):
-        Plan.from_json(value, lower(graph))
+        StreamingPlan.from_json(value, lower(graph))
 
 
 def test_ports_count_beats(plan):

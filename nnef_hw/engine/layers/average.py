@@ -12,7 +12,7 @@ import numpy as np
 from nnef_hw.arithmetic.numerics import IntArray
 from nnef_hw.arithmetic.tflite.numerics import TfliteRequant
 from nnef_hw.engine.layers.depthwise import DepthwiseLayer
-from nnef_hw.engine.layers.layer import Call, Layer, Most, Places, Shape, lowers
+from nnef_hw.engine.layers.layer import EngineContext, EngineLayer, Most, Places, Shape, lowers
 from nnef_hw.engine.layers.nest import LayerPart
 from nnef_hw.engine.layers.scale import POOL_SHIFT, Scale, channel_sums
 from nnef_hw.hardware.geometry.window import Window
@@ -103,9 +103,9 @@ def _areas(window: Window) -> tuple[Area, ...]:
 
 
 @lowers("avg_pool", "box")
-def _lower_average(call: Call[layers.SumPool]) -> Layer:
-    layer, source, target = call.layer, call.source, call.target
-    requant, window, channels = layer.factors, layer.window, call.layer.image[2]
+def _lower_average(context: EngineContext[layers.SumPool]) -> EngineLayer:
+    layer, source, target = context.layer, context.source, context.target
+    requant, window, channels = layer.factors, layer.window, context.layer.image[2]
     # Rounding twice is of sums as they are.
     up = 0 if isinstance(requant, TfliteRequant) else POOL_SHIFT
     zero = layer.zero - source.offset
@@ -114,7 +114,7 @@ def _lower_average(call: Call[layers.SumPool]) -> Layer:
     biases = np.full(channels, -window.taps * zero << up, np.int64)
     scale = Scale.of(requant, target.offset, channel_sums(filters, biases, source.high))
     fields = {
-        **call.common, "window": window, "pad": zero if is_bordered else source.zero_point,
+        **context.common, "window": window, "pad": zero if is_bordered else source.zero_point,
         "scale": scale.weighted(up) if up else scale, "filters": filters, "biases": biases,
         "is_pool": True,
     }  # fmt: skip

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from nnef_hw.arithmetic.numerics import IntArray, Requant, accumulator_range
 from nnef_hw.engine.layers.depthwise import DepthwiseLayer
-from nnef_hw.engine.layers.layer import Call, Image, Layer, Places, Shape, lowers
+from nnef_hw.engine.layers.layer import EngineContext, EngineLayer, Image, Places, Shape, lowers
 from nnef_hw.engine.layers.nest import Nest, Pass
 from nnef_hw.engine.layers.scale import Scale, channel_sums, settled
 from nnef_hw.hardware.geometry.window import Window
@@ -22,7 +22,7 @@ __all__ = ["ConvLayer"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ConvLayer(Layer):
+class ConvLayer(EngineLayer):
     """A convolution: passes over output channels, each over all taps and blocks of channels.
 
     Parameters
@@ -160,14 +160,14 @@ class ConvLayer(Layer):
 
 
 @lowers("conv", "linear")
-def _lower_conv(call: Call[layers.Convolution]) -> Layer:
-    layer, source, target = call.layer, call.source, call.target
+def _lower_conv(context: EngineContext[layers.Convolution]) -> EngineLayer:
+    layer, source, target = context.layer, context.source, context.target
     filters, biases, requant = layer.filters, layer.folded_bias(source.offset), layer.requant
     if isinstance(requant, Requant):
         filters, biases, requant = settled(filters, biases, requant, source.high)
     sums = channel_sums(filters, biases, source.high)
     fields: dict[str, Any] = {
-        **call.common, "window": layer.window, "pad": source.zero_point,
+        **context.common, "window": layer.window, "pad": source.zero_point,
         "scale": Scale.of(requant, target.offset, sums), "biases": biases, "filters": filters,
     }  # fmt: skip
     if layer.by_channel:

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from nnef_hw.arithmetic.numerics import IntArray
 from nnef_hw.engine.layers.layer import (
     ANYWHERE,
-    Call,
+    EngineContext,
+    EngineLayer,
     Image,
-    Layer,
     Most,
     Places,
     Shape,
@@ -33,7 +33,7 @@ __all__ = ["GatherLayer", "lower_move"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class GatherLayer(Layer):
+class GatherLayer(EngineLayer):
     """Codes of one or several tensors, each to its place in the result.
 
     Every word that is read gives one code, of a lane that goes with its address; or, where several
@@ -133,11 +133,11 @@ class GatherLayer(Layer):
         return (*super().records(shape), *(gathers if self.gathers(shape) else ()))
 
 
-def _layer(call: Call[Any], pieces: Sequence[Piece], pad: int = 0) -> GatherLayer:
-    layer, (operand, *others) = call.layer, call.operands
+def _layer(context: EngineContext[Any], pieces: Sequence[Piece], pad: int = 0) -> GatherLayer:
+    layer, (operand, *others) = context.layer, context.operands
     return GatherLayer(
         node=layer.node, tensor=layer.result.name, operand=operand, source=pieces[0].source,
-        target=pieces[0].target, pad=pad, scale=Scale.identity(call.target.high),
+        target=pieces[0].target, pad=pad, scale=Scale.identity(context.target.high),
         pieces=tuple(pieces), others=tuple(others),
     )  # fmt: skip
 
@@ -206,36 +206,40 @@ def pad_piece(source: Image, target: Image, padding: Sequence[tuple[int, int]]) 
 
 
 @lowers("concat")
-def _lower_concat(call: Call[layers.Concat]) -> Layer:
-    images = [Image(*layers.image_of(x)) for x in call.layer.operands]
-    return _layer(call, concat_pieces(images, Image(*call.layer.result_image), call.layer.axis))
+def _lower_concat(context: EngineContext[layers.Concat]) -> EngineLayer:
+    images = [Image(*layers.image_of(x)) for x in context.layer.operands]
+    return _layer(
+        context, concat_pieces(images, Image(*context.layer.result_image), context.layer.axis)
+    )
 
 
 @lowers("slice")
-def _lower_slice(call: Call[layers.Slice]) -> Layer:
-    return _layer(call, [slice_piece(*_images(call), call.layer)])
+def _lower_slice(context: EngineContext[layers.Slice]) -> EngineLayer:
+    return _layer(context, [slice_piece(*_images(context), context.layer)])
 
 
 @lowers("nearest_upsample")
-def _lower_upsample(call: Call[layers.Upsample]) -> Layer:
-    return _layer(call, [upsample_piece(*_images(call), call.layer.factor)])
+def _lower_upsample(context: EngineContext[layers.Upsample]) -> EngineLayer:
+    return _layer(context, [upsample_piece(*_images(context), context.layer.factor)])
 
 
 @lowers("depth_to_space")
-def _lower_depth(call: Call[layers.DepthToSpace]) -> Layer:
-    return _layer(call, [depth_piece(*_images(call), call.layer.factor)])
+def _lower_depth(context: EngineContext[layers.DepthToSpace]) -> EngineLayer:
+    return _layer(context, [depth_piece(*_images(context), context.layer.factor)])
 
 
 @lowers("pad")
-def _lower_pad(call: Call[layers.Pad]) -> Layer:
-    pad = call.layer
-    return _layer(call, [pad_piece(*_images(call), pad.padding)], pad.code - call.source.offset)
+def _lower_pad(context: EngineContext[layers.Pad]) -> EngineLayer:
+    pad = context.layer
+    return _layer(
+        context, [pad_piece(*_images(context), pad.padding)], pad.code - context.source.offset
+    )
 
 
-def lower_move(call: Call[layers.Layer], piece: Piece) -> Layer:
+def lower_move(context: EngineContext[layers.Layer], piece: Piece) -> EngineLayer:
     """Return the layer of a reshape or transpose that changes what is in memory."""
-    return _layer(call, [piece])
+    return _layer(context, [piece])
 
 
-def _images(call: Call[Any]) -> tuple[Image, Image]:
-    return Image(*call.layer.image), Image(*call.layer.result_image)
+def _images(context: EngineContext[Any]) -> tuple[Image, Image]:
+    return Image(*context.layer.image), Image(*context.layer.result_image)

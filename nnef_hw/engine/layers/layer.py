@@ -25,10 +25,10 @@ from nnef_hw.parts.engine.narrow import NARROW_BITS
 __all__ = [
     "ANYWHERE",
     "MOST_SLIDING",
-    "Call",
+    "EngineContext",
     "Format",
     "Image",
-    "Layer",
+    "EngineLayer",
     "Most",
     "Places",
     "Residual",
@@ -180,7 +180,7 @@ ANYWHERE = Places(0, 0, 0, 0)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Layer(ABC):
+class EngineLayer(ABC):
     """A node on the engine, of any size.
 
     Parameters
@@ -377,7 +377,7 @@ class Layer(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class Call(Generic[L]):
+class EngineContext(Generic[L]):
     """An integer layer of a fixed graph, and the tensors that reshapes only rename."""
 
     layer: L
@@ -408,5 +408,5 @@ class Call(Generic[L]):
         }  # fmt: skip
 
 
-lowers = PerOperator[Callable[[Call[Any]], Layer]]("engine layer")
+lowers = PerOperator[Callable[[EngineContext[Any]], EngineLayer]]("engine layer")
 """How nodes of an operator become layers of the engine."""

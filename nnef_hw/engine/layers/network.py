@@ -8,7 +8,7 @@ from typing import Any
 from nnef_hw.architecture.architecture import Port, port_labels
 from nnef_hw.engine.layers import average, conv, gather, pairs, pool
 from nnef_hw.engine.layers.conv import ConvLayer
-from nnef_hw.engine.layers.layer import Call, Image, Layer, Residual, lowers
+from nnef_hw.engine.layers.layer import EngineContext, EngineLayer, Image, Residual, lowers
 from nnef_hw.engine.layers.pool import engine_table
 from nnef_hw.engine.layers.support import check_engine, find_move, find_tails, memory_image
 from nnef_hw.engine.layers.tail import Tail
@@ -158,7 +158,7 @@ class Network:
     """
 
     name: str
-    layers: tuple[Layer, ...]
+    layers: tuple[EngineLayer, ...]
     sources: tuple[Input, ...]
     sinks: tuple[Sink, ...]
 
@@ -167,7 +167,7 @@ class Network:
         moves = (layer for layer in self.layers if isinstance(layer, gather.GatherLayer))
         return all(layer.fits(lanes) for layer in moves)
 
-    def loading(self, lanes: int) -> tuple[tuple[Loading, ...], tuple[Layer, ...]]:
+    def loading(self, lanes: int) -> tuple[tuple[Loading, ...], tuple[EngineLayer, ...]]:
         """Return how inputs are loaded for words of so many codes, and the layers that follow."""
         loadings, layers = [], list(self.layers)
         for source in self.sources:
@@ -212,7 +212,7 @@ def _lowered(graph: Graph, device: Device) -> Network:
     for name in graph.inputs:
         source = order.inputs[name].tensor
         tensors |= {name: source, source: source}
-    layers: list[Layer] = []
+    layers: list[EngineLayer] = []
     for node in graph.nodes:
         if order.origin(node.name)[0] in tail_names:
             # The last node of an output, or a move behind it, which the host makes.
@@ -223,22 +223,22 @@ def _lowered(graph: Graph, device: Device) -> Network:
                 tensors.setdefault(node.name, tensors[node.inputs[0]])
             else:
                 read = layer_of(graph, node).reading(graph.tensor(order.origin(node.name)[0]))
-                layers.append(gather.lower_move(Call(read, tensors), move))
+                layers.append(gather.lower_move(EngineContext(read, tensors), move))
                 tensors[node.name] = node.name
             continue
         tensors[node.name] = node.name
-        call: Call[Any] = Call(layer_of(graph, node), tensors)
-        is_sum = isinstance(call.layer, Sum)
+        context: EngineContext[Any] = EngineContext(layer_of(graph, node), tensors)
+        is_sum = isinstance(context.layer, Sum)
         if is_sum:
-            _put_longer_last(graph, call, layers)
-        place = _last_reader(graph, call, layers)
-        if place is not None and isinstance(call.layer, Table) and layers[place].table is None:
-            changed: dict[str, Any] = {"tensor": node.name, "table": engine_table(call)}
+            _put_longer_last(graph, context, layers)
+        place = _last_reader(graph, context, layers)
+        if place is not None and isinstance(context.layer, Table) and layers[place].table is None:
+            changed: dict[str, Any] = {"tensor": node.name, "table": engine_table(context)}
             layers[place] = replace(layers[place], **changed)
-        elif place is not None and is_sum and _may_add(call, layers[place]):
-            layers[place] = _fused(call, layers[place])
+        elif place is not None and is_sum and _may_add(context, layers[place]):
+            layers[place] = _fused(context, layers[place])
         else:
-            layers.append(lowers[node.op](call))
+            layers.append(lowers[node.op](context))
     sources = []
     labels = port_labels("i", graph.inputs)
     for label, name in zip(labels, graph.inputs, strict=True):
@@ -265,48 +265,50 @@ def _port(name: str, graph: Graph, stream: HostStream, tensor: str) -> Port:
     return Port(name, tensor, stream.image, qtype.bits, qtype.signed)
 
 
-def _may_add(call: Call[Sum], layer: Layer) -> bool:
+def _may_add(context: EngineContext[Sum], layer: EngineLayer) -> bool:
     """Whether a layer has nothing behind its sums yet, and the operands are two tensors."""
-    return len({*call.operands}) > 1 and layer.may_add
+    return len({*context.operands}) > 1 and layer.may_add
 
 
-def _put_longer_last(graph: Graph, call: Call[Sum], layers: list[Layer]) -> None:
+def _put_longer_last(graph: Graph, context: EngineContext[Sum], layers: list[EngineLayer]) -> None:
     """Let that operand come later of which a code takes more products, if the order is free.
 
     The sum is computed by the layer of the later one, where there is time for it.
     """
-    places = [n for n, layer in enumerate(layers) if layer.tensor in call.operands]
+    places = [n for n, layer in enumerate(layers) if layer.tensor in context.operands]
     if len(places) < 2:
         return
     *_, early, late = places
     between = {layer.tensor for layer in layers[early:late]}
     long, short = layers[early], layers[late]
-    is_free = between.isdisjoint(short.operands) and _is_read_here(graph, call, long.tensor)
-    if is_free and _may_add(call, long) and short.products < long.products:
+    is_free = between.isdisjoint(short.operands) and _is_read_here(graph, context, long.tensor)
+    if is_free and _may_add(context, long) and short.products < long.products:
         layers.insert(early, layers.pop(late))
 
 
-def _last_reader(graph: Graph, call: Call[Any], layers: list[Layer]) -> int | None:
+def _last_reader(
+    graph: Graph, context: EngineContext[Any], layers: list[EngineLayer]
+) -> int | None:
     """Return the place of the later layer of a node's operands, if nobody else reads its result."""
-    places = (n for n, layer in enumerate(layers) if layer.tensor in call.operands)
+    places = (n for n, layer in enumerate(layers) if layer.tensor in context.operands)
     later = max(places, default=None)
     if later is None:
         return None
-    return later if _is_read_here(graph, call, layers[later].tensor) else None
+    return later if _is_read_here(graph, context, layers[later].tensor) else None
 
 
-def _is_read_here(graph: Graph, call: Call[Any], tensor: str) -> bool:
+def _is_read_here(graph: Graph, context: EngineContext[Any], tensor: str) -> bool:
     """Whether a layer alone reads a tensor."""
-    aliases = [name for name, stands in call.tensors.items() if stands == tensor]
+    aliases = [name for name, stands in context.tensors.items() if stands == tensor]
     readers: list[Node] = [
         node for name in aliases for node in graph.consumers(name) if not node.has(Trait.MOVES)
     ]
-    is_output = any(call.tensors.get(name) == tensor for name in graph.outputs)
-    return readers == [call.layer.node] and not is_output
+    is_output = any(context.tensors.get(name) == tensor for name in graph.outputs)
+    return readers == [context.layer.node] and not is_output
 
 
-def _fused(call: Call[Sum], layer: Layer) -> Layer:
-    own = call.operands.index(layer.tensor)
-    residual = Residual.of(call.layer, own, call.operands[1 - own])
-    changed: dict[str, Any] = {"tensor": call.layer.result.name, "residual": residual}
+def _fused(context: EngineContext[Sum], layer: EngineLayer) -> EngineLayer:
+    own = context.operands.index(layer.tensor)
+    residual = Residual.of(context.layer, own, context.operands[1 - own])
+    changed: dict[str, Any] = {"tensor": context.layer.result.name, "residual": residual}
     return replace(layer, **changed)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.arithmetic.numerics import IntArray
-from nnef_hw.engine.layers.layer import Call, Format, Layer, Places, Shape, lowers
+from nnef_hw.engine.layers.layer import EngineContext, EngineLayer, Format, Places, Shape, lowers
 from nnef_hw.engine.layers.nest import Nest, Pass
 from nnef_hw.engine.layers.scale import Scale
 from nnef_hw.ir import layers
@@ -24,7 +24,7 @@ _MIDDLE = 1 << 7
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class PairLayer(Layer):
+class PairLayer(EngineLayer):
     """A function of two tensors of the same shape, code by code.
 
     A pass reads a word of the first one ``repeats`` times, then as often that of the second one.
@@ -150,28 +150,31 @@ class ProductLayer(PairLayer):
         return (*super().records(shape), Multiplying(multiplies=1))
 
 
-def _fields(call: Call[Any], first: int = 0) -> dict[str, Any]:
+def _fields(context: EngineContext[Any], first: int = 0) -> dict[str, Any]:
     """Return fields of all pairs; ``first`` is the operand that comes first."""
-    names = call.operands
-    return {**call.common, "operand": names[first], "second": names[1 - first], "pad": 0}
+    names = context.operands
+    return {**context.common, "operand": names[first], "second": names[1 - first], "pad": 0}
 
 
 @lowers("max", "min")
-def _lower_extremum(call: Call[layers.Extremum]) -> Layer:
+def _lower_extremum(context: EngineContext[layers.Extremum]) -> EngineLayer:
     return ExtremumLayer(
-        **_fields(call), scale=Scale.identity(call.target.high), inverts=not call.layer.greatest
+        **_fields(context),
+        scale=Scale.identity(context.target.high),
+        inverts=not context.layer.greatest,
     )
 
 
 @lowers("mul")
-def _lower_product(call: Call[layers.Product]) -> Layer:
-    formats = [Format.of(x) for x in call.layer.formats]
+def _lower_product(context: EngineContext[layers.Product]) -> EngineLayer:
+    formats = [Format.of(x) for x in context.layer.formats]
     # That comes first of which fewer words follow.
     first = min((0, 1), key=lambda n: ProductLayer.splits(formats[n].zero_point))
     ends = [x.differences for x in formats]
     products = [one * other for one in ends[0] for other in ends[1]]
     limits = min(products), max(products)
     return ProductLayer(
-        **_fields(call, first), scale=Scale.of(call.layer.requant, call.target.offset, [limits]),
+        **_fields(context, first),
+        scale=Scale.of(context.layer.requant, context.target.offset, [limits]),
         zero_points=(formats[first].zero_point, formats[1 - first].zero_point), limits=limits,
     )  # fmt: skip

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from nnef_hw.arithmetic.numerics import IntArray
 from nnef_hw.engine.layers.depthwise import DepthwiseLayer
-from nnef_hw.engine.layers.layer import Call, Layer, Residual, Shape, lowers
+from nnef_hw.engine.layers.layer import EngineContext, EngineLayer, Residual, Shape, lowers
 from nnef_hw.engine.layers.scale import POOL_SHIFT, Scale
 from nnef_hw.engine.layers.windows import WindowLayer
 from nnef_hw.hardware.geometry.window import Window
@@ -42,37 +42,37 @@ class MaximumLayer(WindowLayer):
 
 
 @lowers("max_pool")
-def _lower_maximum(call: Call[layers.MaxPool]) -> MaximumLayer:
-    layer, source = call.layer, call.source
+def _lower_maximum(context: EngineContext[layers.MaxPool]) -> MaximumLayer:
+    layer, source = context.layer, context.source
     pad = 0 if layer.leaves_padding_out else source.zero_point
     return MaximumLayer(
-        **call.common, window=layer.window, pad=pad, scale=Scale.identity(source.high)
+        **context.common, window=layer.window, pad=pad, scale=Scale.identity(source.high)
     )
 
 
-def _passing(call: Call[Any], **fields: Any) -> DepthwiseLayer:
+def _passing(context: EngineContext[Any], **fields: Any) -> DepthwiseLayer:
     """Return a layer that lets the first operand pass as it is."""
-    height, width, channels = call.layer.image
+    height, width, channels = context.layer.image
     return DepthwiseLayer(
-        **call.common, window=Window(height, width, 1), pad=0,
-        scale=Scale.identity(call.source.high),
+        **context.common, window=Window(height, width, 1), pad=0,
+        scale=Scale.identity(context.source.high),
         filters=np.full((channels, 1), 1 << POOL_SHIFT, np.int64),
         biases=np.zeros(channels, np.int64), is_pool=True, **fields,
     )  # fmt: skip
 
 
-def engine_table(call: Call[layers.Table]) -> tuple[int, ...]:
+def engine_table(context: EngineContext[layers.Table]) -> tuple[int, ...]:
     """Return the table of a function, of codes as the engine has them."""
-    entries = call.layer.entries[: call.source.high + 1]
-    return tuple((entries - call.target.offset).tolist())
+    entries = context.layer.entries[: context.source.high + 1]
+    return tuple((entries - context.target.offset).tolist())
 
 
 @lowers(Trait.TABLE)
-def _lower_function(call: Call[layers.Table]) -> Layer:
-    return _passing(call, table=engine_table(call))
+def _lower_function(context: EngineContext[layers.Table]) -> EngineLayer:
+    return _passing(context, table=engine_table(context))
 
 
 @lowers("add", "sub")
-def _lower_sum(call: Call[layers.Sum]) -> Layer:
+def _lower_sum(context: EngineContext[layers.Sum]) -> EngineLayer:
     """Let the first operand pass as it is, and add the other one to its codes."""
-    return _passing(call, residual=Residual.of(call.layer, 0, call.operands[1]))
+    return _passing(context, residual=Residual.of(context.layer, 0, context.operands[1]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 
-from nnef_hw.engine.layers.layer import Layer, Places, Shape
+from nnef_hw.engine.layers.layer import EngineLayer, Places, Shape
 from nnef_hw.engine.layers.nest import Nest, Pass
 from nnef_hw.hardware.geometry.window import Window
 from nnef_hw.parts.engine.program import PASS_LEVEL
@@ -14,7 +14,7 @@ __all__ = ["WindowLayer"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class WindowLayer(Layer):
+class WindowLayer(EngineLayer):
     """A layer with a window over its operand; what is here goes channel block by channel block.
 
     Every pass reads the window of one pixel and one block of channels, tap after tap, and gives the

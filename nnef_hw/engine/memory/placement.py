@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from nnef_hw.architecture.architecture import Port
-from nnef_hw.engine.layers.layer import Layer, Shape
+from nnef_hw.engine.layers.layer import EngineLayer, Shape
 from nnef_hw.engine.layers.network import Loading, Network
 from nnef_hw.engine.memory.memory_plan import Stay, allocate, allocate_banks
 from nnef_hw.hardware.devices import Device
@@ -101,7 +101,7 @@ class Placement:
         }
 
     @cached_property
-    def _loaded(self) -> tuple[tuple[Loading, ...], tuple[Layer, ...]]:
+    def _loaded(self) -> tuple[tuple[Loading, ...], tuple[EngineLayer, ...]]:
         return self.network.loading(self.shape.lanes)
 
     @property
@@ -116,7 +116,7 @@ class Placement:
         return tuple(replace(source.port, lanes=loading.codes) for source, loading in pairs)
 
     @property
-    def layers(self) -> tuple[Layer, ...]:
+    def layers(self) -> tuple[EngineLayer, ...]:
         """Layers in the order in which they run."""
         return self._loaded[1]
 
@@ -272,7 +272,7 @@ class Placement:
         )
         return range(max(own, default=begin), begin + self.bank_words)
 
-    def shares(self, layer: Layer) -> bool:
+    def shares(self, layer: EngineLayer) -> bool:
         """Whether what is added to its result is in the bank that it reads."""
         if self.banks is None or layer.residual is None:
             return False

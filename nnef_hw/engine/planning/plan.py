@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from nnef_hw.architecture.architecture import Port, border_queues
-from nnef_hw.engine.layers.layer import Layer, Shape
+from nnef_hw.engine.layers.layer import EngineLayer, Shape
 from nnef_hw.engine.layers.network import Sink
 from nnef_hw.engine.layers.tail import Tail
 from nnef_hw.engine.memory.choices import MEMORY, saved
@@ -45,7 +45,7 @@ def _description(node: Node, graph: Graph, others: str) -> str:
 class LayerStation:
     """A layer that the engine runs."""
 
-    layer: Layer
+    layer: EngineLayer
     size: Shape
     span: Span
     batch: int

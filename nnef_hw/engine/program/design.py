@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.engine.layers.layer import Layer, Shape
+from nnef_hw.engine.layers.layer import EngineLayer, Shape
 from nnef_hw.engine.layers.nest import Nest
 from nnef_hw.engine.layers.network import Network
 from nnef_hw.engine.memory.choices import MEMORY, chosen
@@ -124,7 +124,7 @@ class Design:
         )  # fmt: skip
 
     @property
-    def layers(self) -> tuple[Layer, ...]:
+    def layers(self) -> tuple[EngineLayer, ...]:
         """Layers in the order in which they run."""
         return self.placement.layers
 
@@ -156,7 +156,7 @@ class Design:
             sum(one << n * engine.constant_bits for n, one in enumerate(group)) for group in groups
         ]
 
-    def _offsets(self, layer: Layer) -> NDArray[np.int64]:
+    def _offsets(self, layer: EngineLayer) -> NDArray[np.int64]:
         """Return what sums of rows whose multipliers make two products have too much.
 
         One number for every constant of the layer.

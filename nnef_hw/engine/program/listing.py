@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from nnef_hw.engine.layers.layer import Layer
+from nnef_hw.engine.layers.layer import EngineLayer
 from nnef_hw.engine.layers.nest import Nest
 from nnef_hw.engine.program.design import Design
 from nnef_hw.parts.engine.program import Kind
@@ -52,7 +52,7 @@ def _origin(design: Design, n: int) -> str | None:
     return f"{kind}, during {hosts[n]}" if n in hosts else kind
 
 
-def _operation(layer: Layer) -> str:
+def _operation(layer: EngineLayer) -> str:
     """Say what a layer computes, and what of its results."""
     kernel = "x".join(map(str, layer.kernel))
     text = f"{layer.label} {kernel}"
@@ -61,7 +61,7 @@ def _operation(layer: Layer) -> str:
     return f"{text}, table" if layer.table is not None else text
 
 
-def _loops(design: Design, layer: Layer, nest: Nest | None) -> dict[str, Any]:
+def _loops(design: Design, layer: EngineLayer, nest: Nest | None) -> dict[str, Any]:
     assert nest is not None, "a layer has loops"
     # A first word may be in front of its tensor: padding.
     read, write = design.placement.places[layer.operand], design.placement.places[layer.tensor]

@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
 
-from nnef_hw.engine.layers.layer import Layer, Most, Places, Shape
+from nnef_hw.engine.layers.layer import EngineLayer, Most, Places, Shape
 from nnef_hw.engine.layers.nest import LayerPart
 from nnef_hw.engine.memory.placement import Placement, Step
 from nnef_hw.engine.program.instruction import Instruction, first_places
@@ -55,7 +55,7 @@ class Run(NamedTuple):
     """
 
     step: Step
-    layer: Layer
+    layer: EngineLayer
     parts: list[LayerPart]
     weight: int
     constant: int
@@ -87,7 +87,7 @@ class Program:
     packs_weights: bool = False
 
     @property
-    def layers(self) -> tuple[Layer, ...]:
+    def layers(self) -> tuple[EngineLayer, ...]:
         """Layers in the order in which they run."""
         return self.placement.layers
 
@@ -110,7 +110,7 @@ class Program:
         """How many words of weights there are; sizes of an array are compared by it."""
         return sum(parts[-1].weights.stop for parts in self.parts)
 
-    def is_packed(self, layer: Layer) -> bool:
+    def is_packed(self, layer: EngineLayer) -> bool:
         """Whether two words of a layer's weights are one in memory."""
         return self.packs_weights and layer.has_narrow_weights
 
@@ -127,14 +127,14 @@ class Program:
         scales = [layer.scale for layer in self.layers]
         return max(x.fraction_bits if self.rounds_twice else x.shift for x in scales)
 
-    def factors(self, layer: Layer) -> list[int]:
+    def factors(self, layer: EngineLayer) -> list[int]:
         """Return the factors of everything of a layer that has a bias, for that shift."""
         if self.rounds_twice:
             return layer.per_result(layer.scale.factors(self.shift).mult, self.shape, 1)
         up = self.shift - layer.scale.shift
         return layer.per_result([mult << up for mult in layer.scale.mult], self.shape, 1 << up)
 
-    def shifts(self, layer: Layer) -> list[int]:
+    def shifts(self, layer: EngineLayer) -> list[int]:
         """Return the shifts behind, of an engine whose results have their own."""
         found = layer.scale.factors(self.shift).shifts
         return layer.per_result(found, self.shape, min(found))
@@ -230,7 +230,7 @@ class Program:
             found.append(Run(step, layer, parts, weights[step.n], constants[step.n]))
         return tuple(found)
 
-    def _batched(self, layer: Layer, parts: list[LayerPart], frames: int) -> list[LayerPart]:
+    def _batched(self, layer: EngineLayer, parts: list[LayerPart], frames: int) -> list[LayerPart]:
         """Return the parts of a layer for frames of a batch."""
         write = self.placement.tensor_words[layer.tensor]
         reads = [self.placement.tensor_words[layer.part_operand(n)] for n in range(len(parts))]
@@ -239,7 +239,7 @@ class Program:
             for words, part in zip(reads, parts, strict=True)
         ]
 
-    def outline(self, layer: Layer) -> str:
+    def outline(self, layer: EngineLayer) -> str:
         """Say what of a layer is in the hardware, or decides about places and order."""
         images = [f"{x.height} x {x.width} x {x.channels}" for x in (layer.source, layer.target)]
         kernel = " x ".join(map(str, layer.kernel))
@@ -369,7 +369,7 @@ class Program:
         tails = (sink.tail for sink in self.placement.network.sinks)
         return [beat for tail in tails if tail is not None for beat in tail.table_beats]
 
-    def _weight_rows(self, layer: Layer) -> int:
+    def _weight_rows(self, layer: EngineLayer) -> int:
         """Rows that need weights: all of which sums may move, if any do."""
         if not layer.by_lane:
             return self.shape.rows
@@ -380,12 +380,12 @@ class Program:
         """Rows between which sums move."""
         return max(layer.sliding_rows(self.shape) for layer in self.layers)
 
-    def _function(self, layer: Layer) -> Sequence[Record]:
+    def _function(self, layer: EngineLayer) -> Sequence[Record]:
         if layer.table is None:
             return []
         return [LookUp(looks_up=1, table=self.tables.index(layer.table))]
 
-    def _residual(self, layer: Layer, frame: int) -> Sequence[Record]:
+    def _residual(self, layer: EngineLayer, frame: int) -> Sequence[Record]:
         residual = layer.residual
         if residual is None:
             return []

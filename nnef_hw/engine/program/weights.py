@@ -8,7 +8,7 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
-from nnef_hw.engine.layers.layer import Layer, Shape
+from nnef_hw.engine.layers.layer import EngineLayer, Shape
 from nnef_hw.engine.layers.nest import LayerPart
 from nnef_hw.parts.engine.narrow import packed_words
 
@@ -31,7 +31,7 @@ def packed(parts: list[LayerPart]) -> list[LayerPart]:
 
 
 def contents(
-    layer: Layer, parts: Sequence[LayerPart], shape: Shape, *, is_packed: bool
+    layer: EngineLayer, parts: Sequence[LayerPart], shape: Shape, *, is_packed: bool
 ) -> list[int]:
     """Return the words of memory of a layer's weights: row 0 and lane 0 lowest."""
     codes = layer.weights(shape).reshape(-1, shape.rows * shape.lanes)

@@ -12,8 +12,7 @@ from nnef_hw.errors import Location, UnsupportedError
 from nnef_hw.frontend.shapes import SHAPE_RULES, Call
 from nnef_hw.ir import Graph, Node, State, Tensor, verify
 from nnef_hw.reference.real.program import as_array
-from nnef_hw.reference.real.registry import Call as Evaluation
-from nnef_hw.reference.real.registry import evaluate
+from nnef_hw.reference.real.registry import Evaluation, evaluate
 
 __all__ = ["Builder"]
 

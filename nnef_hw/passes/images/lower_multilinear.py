@@ -15,7 +15,7 @@ from nnef_hw.passes.rewriting.along_axis import emit_along_axis
 from nnef_hw.passes.rewriting.editor import Editor
 from nnef_hw.passes.rewriting.rewrite import Pass, Reasons
 from nnef_hw.passes.structure.sink_transposes import SinkTransposes
-from nnef_hw.reference.real.registry import Call, evaluate
+from nnef_hw.reference.real.registry import Evaluation, evaluate
 
 __all__ = ["LowerMultilinear"]
 
@@ -71,7 +71,7 @@ def _aligned_weights(node: Node, extent: int, factor: int) -> NDArray[np.float64
     """Return the weight of each element in each result along an axis: [results, elements]."""
     attrs = {**node.attrs, "factor": [factor]}
     units = np.eye(extent)[np.newaxis]
-    call = Call(replace(node, attrs=attrs), (units,), ((1, extent, extent * factor),))
+    call = Evaluation(replace(node, attrs=attrs), (units,), ((1, extent, extent * factor),))
     weights: NDArray[np.float64] = evaluate(call)[0][0].T
     return weights
 

@@ -21,7 +21,7 @@ from nnef_hw.passes.rewriting.along_axis import emit_along_axis
 from nnef_hw.passes.rewriting.editor import Editor
 from nnef_hw.passes.rewriting.rewrite import Pass
 from nnef_hw.passes.rewriting.views import View, is_image
-from nnef_hw.reference.real.registry import Call, evaluate
+from nnef_hw.reference.real.registry import Evaluation, evaluate
 
 __all__ = ["LowerResize"]
 
@@ -164,7 +164,7 @@ def _equivalent(editor: Editor, node: Node) -> Node | None:
 
 
 def _evaluate(node: Node, x: NDArray[np.float64], shape: list[int]) -> NDArray[Any]:
-    return evaluate(Call(node, (x,), (tuple(shape),)))[0]
+    return evaluate(Evaluation(node, (x,), (tuple(shape),)))[0]
 
 
 def _candidates(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nnef_hw.reference.real.registry import Call
+from nnef_hw.reference.real.registry import Evaluation
 
 __all__ = ["WindowAttributes", "down_padding", "up_padding"]
 
@@ -22,7 +22,7 @@ class WindowAttributes:
     padding: tuple[tuple[int, int], ...] = ()
 
     @classmethod
-    def of(cls, call: Call, size: Sequence[int]) -> WindowAttributes:
+    def of(cls, call: Evaluation, size: Sequence[int]) -> WindowAttributes:
         """Read the attributes of an invocation."""
         ones = (1,) * len(size)
         return cls(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from nnef_hw.arithmetic.images.windows import convolve, pad_border, scatter_taps
 from nnef_hw.reference.real.attributes import WindowAttributes, down_padding, up_padding
 from nnef_hw.reference.real.functions import activated
-from nnef_hw.reference.real.registry import Array, Call, operator
+from nnef_hw.reference.real.registry import Array, Evaluation, operator
 from nnef_hw.reference.running.batch_rules import constant_weights
 
 __all__: list[str] = []
@@ -18,7 +18,7 @@ def _bias(bias: Array, rank: int) -> Array:
     return bias.reshape(1, -1, *[1] * (rank - 2))
 
 
-def _window(call: Call, weights: Array) -> WindowAttributes:
+def _window(call: Evaluation, weights: Array) -> WindowAttributes:
     return WindowAttributes.of(call, weights.shape[2:])
 
 
@@ -72,7 +72,7 @@ def extend_input(
 
 
 @operator("conv", batch=constant_weights)
-def conv(call: Call) -> Array:
+def conv(call: Evaluation) -> Array:
     x, weights, bias = call.args
     y = correlate(
         x, weights, _window(call, weights), call.attr("groups", 1), call.attr("border", "constant")
@@ -82,7 +82,7 @@ def conv(call: Call) -> Array:
 
 
 @operator("deconv", batch=constant_weights)
-def deconv(call: Call) -> Array:
+def deconv(call: Evaluation) -> Array:
     x, weights, bias = call.args
     window, groups = _window(call, weights), call.attr("groups", 1) or x.shape[1]
     y = reverse(x, weights, window, groups, call.attr("border", "constant"), call.shape[2:])
@@ -90,7 +90,7 @@ def deconv(call: Call) -> Array:
 
 
 @operator("separable_conv", batch=constant_weights)
-def separable_conv(call: Call) -> Array:
+def separable_conv(call: Evaluation) -> Array:
     x, plane, point, bias = call.args
     y = correlate(x, plane, _window(call, plane), 0, call.attr("border"))
     y = correlate(y, point, WindowAttributes.one(x.ndim - 2), call.attr("groups"), "constant")
@@ -98,7 +98,7 @@ def separable_conv(call: Call) -> Array:
 
 
 @operator("separable_deconv", batch=constant_weights)
-def separable_deconv(call: Call) -> Array:
+def separable_deconv(call: Evaluation) -> Array:
     x, plane, point, bias = call.args
     point_window, groups = WindowAttributes.one(x.ndim - 2), call.attr("groups")
     y = reverse(x, point, point_window, groups, "constant", x.shape[2:])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from nnef_hw.reference.real.functions import UNARY, activated
-from nnef_hw.reference.real.registry import Array, Call, operator
+from nnef_hw.reference.real.registry import Array, Evaluation, operator
 from nnef_hw.reference.running.batch_rules import always
 
 __all__ = ["align"]
@@ -64,7 +64,7 @@ _COMPARISON: dict[str, Callable[[Array, Array], Any]] = {
 
 
 @operator(*sorted(UNARY.keys() - {"clamp"}), batch=always)
-def unary(call: Call) -> Array:
+def unary(call: Evaluation) -> Array:
     return np.asarray(UNARY[call.node.op](_number(call.args[0]), call.node.attrs))
 
 
@@ -74,18 +74,18 @@ def _number(x: Array) -> Array:
 
 
 @operator(*_ARITHMETIC, batch=always)
-def arithmetic(call: Call) -> Array:
+def arithmetic(call: Evaluation) -> Array:
     y = np.asarray(_ARITHMETIC[call.node.op](*align(*map(_number, call.args))))
     return activated(y, call.node.attrs)
 
 
 @operator(*_COMPARISON, batch=always)
-def comparison(call: Call) -> Array:
+def comparison(call: Evaluation) -> Array:
     return np.asarray(_COMPARISON[call.node.op](*align(*call.args)))
 
 
 @operator("clamp", batch=always)
-def clamp(call: Call) -> Array:
+def clamp(call: Evaluation) -> Array:
     if len(call.args) == 1:
         return np.asarray(UNARY["clamp"](call.args[0], call.node.attrs))
     x, lo, hi = align(*call.args)
@@ -93,33 +93,33 @@ def clamp(call: Call) -> Array:
 
 
 @operator("select", batch=always)
-def select(call: Call) -> Array:
+def select(call: Evaluation) -> Array:
     return np.where(*align(*call.args))
 
 
 @operator("not", batch=always)
-def logical_not(call: Call) -> Array:
+def logical_not(call: Evaluation) -> Array:
     return np.asarray(np.logical_not(call.args[0]))
 
 
 @operator("copy", "dropout", "cast", batch=always)
-def copy(call: Call) -> Array:
+def copy(call: Evaluation) -> Array:
     """Return the operand; :func:`~nnef_hw.reference.real.registry.evaluate` converts a cast's."""
     return call.args[0]
 
 
 @operator("copy_n", batch=always)
-def copy_n(call: Call) -> list[Array]:
+def copy_n(call: Evaluation) -> list[Array]:
     return [call.args[0]] * call.attr("times")
 
 
 @operator("add_n", batch=always)
-def add_n(call: Call) -> Array:
+def add_n(call: Evaluation) -> Array:
     """Sum; 0 of no operands."""
     return np.asarray(sum(align(*call.args))) if call.args else np.zeros(())
 
 
 @operator("prelu", batch=always)
-def prelu(call: Call) -> Array:
+def prelu(call: Evaluation) -> Array:
     x, alpha = align(*call.args)
     return np.where(x < 0, alpha * x, x)

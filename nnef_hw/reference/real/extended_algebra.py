@@ -8,7 +8,7 @@ import numpy as np
 
 from nnef_hw.ir.operators import ContractionAttributes
 from nnef_hw.reference.real.reduce import arg_index
-from nnef_hw.reference.real.registry import Array, Call, operator
+from nnef_hw.reference.real.registry import Array, Evaluation, operator
 from nnef_hw.reference.running.batch_rules import (
     Case,
     all_vary,
@@ -32,12 +32,12 @@ def _einsum_samples(case: Case) -> bool:
 
 
 @operator("einsum", batch=_einsum_samples)
-def einsum(call: Call) -> Array:
+def einsum(call: Evaluation) -> Array:
     return np.asarray(np.einsum(call.attr("expr"), *call.args, optimize=True))
 
 
 @operator("contraction", batch=all_vary)
-def contraction(call: Call) -> Array:
+def contraction(call: Evaluation) -> Array:
     x, w = call.args
     product = ContractionAttributes.parse(call.node.attrs)
     sums = product.sizes(x.shape, w.shape).multiply(x, w)
@@ -45,17 +45,17 @@ def contraction(call: Call) -> Array:
 
 
 @operator("broadcast", batch=always)
-def broadcast(call: Call) -> Array:
+def broadcast(call: Evaluation) -> Array:
     return np.broadcast_to(call.args[0], call.shape)
 
 
 @operator("product_reduce", batch=beside_axes)
-def product_reduce(call: Call) -> Array:
+def product_reduce(call: Evaluation) -> Array:
     return np.asarray(np.prod(call.args[0], axis=tuple(call.attr("axes")), keepdims=True))
 
 
 @operator("argmax_reduce_last", "argmin_reduce_last", batch=beside_axes)
-def arg_reduce_last(call: Call) -> Array:
+def arg_reduce_last(call: Evaluation) -> Array:
     """Index of the last hit; several axes count in row-major order."""
     x, axes = call.args[0], tuple(sorted(call.attr("axes")))
     function = np.argmax if call.node.op == "argmax_reduce_last" else np.argmin
@@ -64,7 +64,7 @@ def arg_reduce_last(call: Call) -> Array:
 
 
 @operator("cumsum", batch=beside_axis)
-def cumsum(call: Call) -> Array:
+def cumsum(call: Evaluation) -> Array:
     x, axis = call.args[0], call.attr("axis")
     x = np.flip(x, axis) if call.attr("reverse", False) else x
     y = np.cumsum(x, axis=axis)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nnef_hw.reference.real.registry import Array, Call, operator
+from nnef_hw.reference.real.registry import Array, Evaluation, operator
 from nnef_hw.reference.running.batch_rules import Case, all_beside_axis, beside_axis, never
 
 __all__: list[str] = []
@@ -14,7 +14,7 @@ __all__: list[str] = []
 _UFUNCS = {"add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum}
 
 
-def _element_index(call: Call) -> tuple[Array, ...]:
+def _element_index(call: Evaluation) -> tuple[Array, ...]:
     """Index arrays that read each element of ``indices`` along ``axis``, in place elsewhere."""
     x, indices = call.args[:2]
     axis = call.attr("axis")
@@ -23,14 +23,14 @@ def _element_index(call: Call) -> tuple[Array, ...]:
     return tuple(grid)
 
 
-def _nd_index(call: Call, extents: Sequence[int]) -> tuple[Array, ...]:
+def _nd_index(call: Evaluation, extents: Sequence[int]) -> tuple[Array, ...]:
     """Index arrays of the last axis of ``indices``: one for each of these extents."""
     return tuple(
         call.indices(call.args[1][..., position], extent) for position, extent in enumerate(extents)
     )
 
 
-def _scattered(call: Call, index: tuple[Array, ...]) -> Array:
+def _scattered(call: Evaluation, index: tuple[Array, ...]) -> Array:
     """Put or merge the updates into a copy of the input; of several at a place the last wins."""
     y, updates = call.args[0].copy(), call.args[2]
     reduction = call.attr("reduction", "none")
@@ -42,7 +42,7 @@ def _scattered(call: Call, index: tuple[Array, ...]) -> Array:
 
 
 @operator("gather_elements", batch=all_beside_axis)
-def gather_elements(call: Call) -> Array:
+def gather_elements(call: Evaluation) -> Array:
     return call.args[0][_element_index(call)]
 
 
@@ -52,7 +52,7 @@ def _indexed_samples(case: Case) -> bool:
 
 
 @operator("gather_nd", batch=_indexed_samples)
-def gather_nd(call: Call) -> Array:
+def gather_nd(call: Evaluation) -> Array:
     x, indices = call.args
     batch_dims, depth = call.attr("batch_dims", 0), indices.shape[-1]
     batch = [
@@ -64,18 +64,18 @@ def gather_nd(call: Call) -> Array:
 
 
 @operator("scatter_elements", batch=all_beside_axis)
-def scatter_elements(call: Call) -> Array:
+def scatter_elements(call: Evaluation) -> Array:
     return _scattered(call, _element_index(call))
 
 
 @operator("scatter_nd", batch=never)
-def scatter_nd(call: Call) -> Array:
+def scatter_nd(call: Evaluation) -> Array:
     x, indices = call.args[:2]
     return _scattered(call, _nd_index(call, x.shape[: indices.shape[-1]]))
 
 
 @operator("topk", batch=beside_axis)
-def topk(call: Call) -> tuple[Array, Array]:
+def topk(call: Evaluation) -> tuple[Array, Array]:
     x, axis = call.args[0], call.attr("axis")
     if call.attr("largest", True):
         flipped = np.argsort(np.flip(x, axis), axis=axis, kind="stable")
@@ -91,7 +91,7 @@ def _one_hot_samples(case: Case) -> bool:
 
 
 @operator("one_hot", batch=_one_hot_samples)
-def one_hot(call: Call) -> Array:
+def one_hot(call: Evaluation) -> Array:
     """Put ``on`` where an index points; one outside of -depth..depth-1 points nowhere."""
     indices, off, on = call.args
     axis, depth = call.attr("axis"), call.attr("depth")
@@ -105,6 +105,6 @@ def _trilu_samples(case: Case) -> bool:
 
 
 @operator("trilu", batch=_trilu_samples)
-def trilu(call: Call) -> Array:
+def trilu(call: Evaluation) -> Array:
     part = np.triu if call.attr("upper", True) else np.tril
     return np.asarray(part(call.args[0], call.attr("k", 0)))

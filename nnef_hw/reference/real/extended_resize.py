@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from nnef_hw.arithmetic.interpolation import WHOLE, interpolated
 from nnef_hw.ir.operators import InterpolateAttributes
-from nnef_hw.reference.real.registry import Array, Call, operator
+from nnef_hw.reference.real.registry import Array, Evaluation, operator
 from nnef_hw.reference.running.batch_rules import Case, always
 
 __all__: list[str] = []
@@ -23,7 +23,7 @@ def _resize_samples(case: Case) -> bool:
 
 
 @operator("resize", batch=_resize_samples)
-def resize(call: Call) -> Array:
+def resize(call: Evaluation) -> Array:
     x = np.asarray(call.args[0], np.float64)
     for axis, (size, scale) in enumerate(zip(call.shape, call.attr("scale"), strict=True)):
         extent = x.shape[axis]
@@ -45,7 +45,7 @@ def resize(call: Call) -> Array:
 
 
 @operator("interpolate", batch=always)
-def interpolate(call: Call) -> Array:
+def interpolate(call: Evaluation) -> Array:
     """Interpolate between codes, in real numbers."""
     x = np.asarray(call.args[0], np.float64)
     places = call.node.attributes(InterpolateAttributes).places(x.shape)
@@ -70,7 +70,9 @@ def _coordinates(mode: str, size: int, extent: int, scale: float) -> FloatArray:
     return offset + (i + 0.5) / scale - 0.5
 
 
-def _taps(call: Call, places: FloatArray, scale: float) -> tuple[NDArray[np.int64], FloatArray]:
+def _taps(
+    call: Evaluation, places: FloatArray, scale: float
+) -> tuple[NDArray[np.int64], FloatArray]:
     """Input positions [size, n] that make each result element, and their weights."""
     left = np.ceil(places) - 1
     ratio = (places - left)[:, None]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from nnef_hw.ir import Node, Trait
 from nnef_hw.ir.operators import canonical_operators
-from nnef_hw.reference.real.program import Program
+from nnef_hw.reference.real.program import RealProgram
 
 __all__ = ["UNARY", "activated", "unary_function"]
 
@@ -42,7 +42,7 @@ def _clamp(x: FloatArray, a: Attrs) -> FloatArray:
 def _composed(x: FloatArray, a: Attrs) -> FloatArray:
     """Compute the graph of rank-0 tensors that is the function's body, for every element."""
     body = a["body"]
-    result: FloatArray = Program(body, body.inputs).run({body.inputs[0]: x})[body.outputs[0]]
+    result: FloatArray = RealProgram(body, body.inputs).run({body.inputs[0]: x})[body.outputs[0]]
     return result
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from nnef_hw.reference.real.elementwise import align
 from nnef_hw.reference.real.functions import activated
-from nnef_hw.reference.real.registry import Array, Call, operator
+from nnef_hw.reference.real.registry import Array, Evaluation, operator
 from nnef_hw.reference.running.batch_rules import Case, constant_weights
 
 __all__: list[str] = []
@@ -17,7 +17,7 @@ def _matmul_samples(case: Case) -> bool:
 
 
 @operator("matmul", batch=_matmul_samples)
-def matmul(call: Call) -> Array:
+def matmul(call: Evaluation) -> Array:
     a, b = call.args
     a = np.swapaxes(a, -1, -2) if call.attr("transposeA", False) else a
     b = np.swapaxes(b, -1, -2) if call.attr("transposeB", False) else b
@@ -25,7 +25,7 @@ def matmul(call: Call) -> Array:
 
 
 @operator("linear", batch=constant_weights)
-def linear(call: Call) -> Array:
+def linear(call: Evaluation) -> Array:
     x, weights, bias = call.args
     y, offset = align(np.asarray(x @ np.swapaxes(weights, -1, -2)), bias)
     y = y + offset

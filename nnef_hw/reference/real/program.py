@@ -9,9 +9,9 @@ import numpy as np
 
 from nnef_hw.ir import Graph, Node, Tensor
 from nnef_hw.reference.real.quantize import fake_quantize
-from nnef_hw.reference.real.registry import NUMPY_DTYPES, Array, Call, evaluate
+from nnef_hw.reference.real.registry import NUMPY_DTYPES, Array, Evaluation, evaluate
 
-__all__ = ["Program", "Step", "as_array"]
+__all__ = ["RealProgram", "Step", "as_array"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +32,14 @@ class Step:
     def run(self, values: Mapping[str, Array], batch: int = 1) -> dict[str, Array]:
         """Return the results by name, quantized as their tensors are."""
         args = tuple(values[name] for name in self.node.inputs)
-        found = evaluate(Call(self.node, args, self.shapes, batch, self.dtypes))
+        found = evaluate(Evaluation(self.node, args, self.shapes, batch, self.dtypes))
         return {
             tensor.name: fake_quantize(x, tensor.quant) if tensor.quant else x
             for tensor, x in zip(self.results, found, strict=True)
         }
 
 
-class Program:
+class RealProgram:
     """A graph whose constants, and all tensors that follow from them alone, are computed.
 
     Parameters

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nnef_hw.ir import Quantization
-from nnef_hw.reference.real.registry import Array, Call, operator
+from nnef_hw.reference.real.registry import Array, Evaluation, operator
 from nnef_hw.reference.running.batch_rules import always
 
 __all__ = ["code_range", "decode", "encode", "fake_quantize"]
@@ -110,7 +110,7 @@ def _real(codes: FloatArray, args: dict[str, FloatArray], quant: Quantization) -
 
 
 @operator(*_TENSORS, batch=always)
-def _quantize(call: Call) -> Array:
+def _quantize(call: Evaluation) -> Array:
     """Quantize by a static or a dynamic range: it is a tensor like any other."""
     x, *tensors = call.args
     args = dict(zip(_TENSORS[call.node.op], tensors, strict=True))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from nnef_hw.reference.real.elementwise import align
-from nnef_hw.reference.real.registry import Array, Call, operator
+from nnef_hw.reference.real.registry import Array, Evaluation, operator
 from nnef_hw.reference.running.batch_rules import always, beside_axes
 
 __all__ = ["arg_index"]
@@ -33,41 +33,41 @@ def arg_index(function: Callable[..., Any], x: Array, axes: Sequence[int]) -> Ar
 
 
 @operator(*_REDUCE, batch=beside_axes)
-def reduce(call: Call) -> Array:
+def reduce(call: Evaluation) -> Array:
     function = np.mean if call.attr("normalize", False) else _REDUCE[call.node.op]
     return np.asarray(function(call.args[0], axis=tuple(call.attr("axes")), keepdims=True))
 
 
 @operator("argmax_reduce", "argmin_reduce", batch=beside_axes)
-def arg_reduce(call: Call) -> Array:
+def arg_reduce(call: Evaluation) -> Array:
     """Index of the first hit; several axes count in row-major order."""
     function = np.argmax if call.node.op == "argmax_reduce" else np.argmin
     return arg_index(function, call.args[0], sorted(call.attr("axes")))
 
 
 @operator("softmax", batch=beside_axes)
-def softmax(call: Call) -> Array:
+def softmax(call: Evaluation) -> Array:
     x, axes = call.args[0], tuple(call.attr("axes", [1]))
     e = np.exp(x - x.max(axis=axes, keepdims=True))
     return np.asarray(e / e.sum(axis=axes, keepdims=True))
 
 
 @operator("batch_normalization", batch=always)
-def batch_normalization(call: Call) -> Array:
+def batch_normalization(call: Evaluation) -> Array:
     x, mean, variance, offset, scale = align(*call.args)
     epsilon = call.attr("epsilon")
     return np.asarray(offset + scale * (x - mean) / np.sqrt(variance + epsilon))
 
 
 @operator("moments", batch=beside_axes)
-def moments(call: Call) -> tuple[Array, Array]:
+def moments(call: Evaluation) -> tuple[Array, Array]:
     x, axes = call.args[0], tuple(call.attr("axes"))
     mean = np.asarray(x.mean(axis=axes, keepdims=True))
     return mean, np.asarray(np.square(x - mean).mean(axis=axes, keepdims=True))
 
 
 @operator("l1_normalization", "l2_normalization", batch=beside_axes)
-def lp_normalization(call: Call) -> Array:
+def lp_normalization(call: Evaluation) -> Array:
     x, axes = call.args[0], tuple(call.attr("axes"))
     if call.node.op == "l1_normalization":
         norm = np.abs(x).sum(axis=axes, keepdims=True)
@@ -77,7 +77,7 @@ def lp_normalization(call: Call) -> Array:
 
 
 @operator("normalize", batch=beside_axes)
-def normalize(call: Call) -> Array:
+def normalize(call: Evaluation) -> Array:
     """Divide by the root of the mean square of what lies beside the mean, or beside 0."""
     x, scale, offset = align(*call.args)
     axes = tuple(call.attr("axes"))

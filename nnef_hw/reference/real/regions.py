@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from nnef_hw.arithmetic.images.windows import gather_taps
-from nnef_hw.reference.real.registry import Array, Call, operator
+from nnef_hw.reference.real.registry import Array, Evaluation, operator
 from nnef_hw.reference.running.batch_rules import never
 
 __all__: list[str] = []
 
 
-def _regions(call: Call) -> list[tuple[Array, Array, Array]]:
+def _regions(call: Evaluation) -> list[tuple[Array, Array, Array]]:
     """Feature map [C, ...], begin and end of each region."""
     x, rois, batch_index = call.args
     images = call.indices(batch_index.reshape(-1), len(x))
@@ -25,7 +25,7 @@ def _regions(call: Call) -> list[tuple[Array, Array, Array]]:
 
 
 @operator("avg_roi_pool", "max_roi_pool", batch=never)
-def roi_pool(call: Call) -> Array:
+def roi_pool(call: Evaluation) -> Array:
     """Pool cells of ceil(extent / size) pixels that begin every floor(extent / size) pixels.
 
     The specification lets the first cell begin at ``c_H``, the extent of a cell, which must mean
@@ -57,12 +57,12 @@ def _cell(
 
 
 @operator("roi_resample", batch=never)
-def roi_resample(call: Call) -> Array:
+def roi_resample(call: Evaluation) -> Array:
     return _resampled(call, call.attr("output_size"), call.attr("method"))
 
 
 @operator("avg_roi_align", "max_roi_align", batch=never)
-def roi_align(call: Call) -> Array:
+def roi_align(call: Evaluation) -> Array:
     rate = list(call.attr("sampling_rate"))
     size = [n * k for n, k in zip(call.attr("output_size"), rate, strict=True)]
     taps = gather_taps(
@@ -72,7 +72,7 @@ def roi_align(call: Call) -> Array:
     return np.asarray(pool(taps, axis=0))
 
 
-def _resampled(call: Call, size: list[int], method: str) -> Array:
+def _resampled(call: Evaluation, size: list[int], method: str) -> Array:
     """Interpolate every region to ``size`` points; beyond the map its edge goes on."""
     regions = []
     for region, begin, end in _regions(call):

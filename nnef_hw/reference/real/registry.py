@@ -14,7 +14,7 @@ from nnef_hw.ir import Node
 from nnef_hw.reference.running.batch_rules import BatchRule, never
 
 __all__ = [
-    "NUMPY_DTYPES", "Array", "Call", "Operator", "batch_rule", "evaluate", "known_operators",
+    "NUMPY_DTYPES", "Array", "Evaluation", "Operator", "batch_rule", "evaluate", "known_operators",
     "operator",
 ]  # fmt: skip
 
@@ -25,7 +25,7 @@ NUMPY_DTYPES: dict[str, type] = {"scalar": np.float64, "integer": np.int64, "log
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class Evaluation:
     """One invocation: the node, its arguments and the shapes its results have at batch 1.
 
     ``dtypes`` are those of the results; without them they are what NumPy makes of the arguments.
@@ -66,7 +66,7 @@ class Call:
         return np.where(indices < 0, indices + extent, indices)
 
 
-Operator = Callable[[Call], Array | Sequence[Array]]
+Operator = Callable[[Evaluation], Array | Sequence[Array]]
 
 _OPERATORS: dict[str, Operator] = {}
 _BATCH_RULES: dict[str, BatchRule] = {}
@@ -101,7 +101,7 @@ def batch_rule(name: str) -> BatchRule:
     return _BATCH_RULES.get(name, never)
 
 
-def evaluate(call: Call) -> tuple[Array, ...]:
+def evaluate(call: Evaluation) -> tuple[Array, ...]:
     """Compute a node's results.
 
     Raises

@@ -6,26 +6,26 @@ import numpy as np
 
 from nnef_hw.arithmetic.images.rearrange import repeat_pixels
 from nnef_hw.arithmetic.images.windows import gather_taps, pad_border
-from nnef_hw.reference.real.registry import Array, Call, operator
+from nnef_hw.reference.real.registry import Array, Evaluation, operator
 from nnef_hw.reference.running.batch_rules import always
 
 __all__: list[str] = []
 
 
 @operator("area_downsample", "nearest_downsample", batch=always)
-def downsample(call: Call) -> Array:
+def downsample(call: Evaluation) -> Array:
     x, factor = call.args[0], list(call.attr("factor"))
     taps = gather_taps(x, factor, factor, [1] * len(factor))
     return taps[0] if call.node.op == "nearest_downsample" else np.mean(taps, axis=0)
 
 
 @operator("nearest_upsample", batch=always)
-def nearest_upsample(call: Call) -> Array:
+def nearest_upsample(call: Evaluation) -> Array:
     return repeat_pixels(call.args[0], call.attr("factor"))
 
 
 @operator("multilinear_upsample", batch=always)
-def multilinear_upsample(call: Call) -> Array:
+def multilinear_upsample(call: Evaluation) -> Array:
     """Interpolate axis by axis; the border holds one element beyond each end."""
     x, border = call.args[0], call.attr("border")
     for axis, factor in enumerate(call.attr("factor"), start=2):

@@ -7,15 +7,15 @@ from functools import lru_cache
 import numpy as np
 
 from nnef_hw.ir import Graph
-from nnef_hw.reference.real.program import Program
-from nnef_hw.reference.real.registry import Array, Call, operator
+from nnef_hw.reference.real.program import RealProgram
+from nnef_hw.reference.real.registry import Array, Evaluation, operator
 from nnef_hw.reference.running.batch_rules import never
 
 __all__: list[str] = []
 
 
 @operator("scan", batch=never)
-def scan(call: Call) -> list[Array]:
+def scan(call: Evaluation) -> list[Array]:
     """Run the body once for every slice of the scanned tensors, in order."""
     body: Graph = call.attr("body")
     scans, next_states, outputs = call.attr("scans"), call.attr("states"), call.attr("outputs")
@@ -44,9 +44,9 @@ def scan(call: Call) -> list[Array]:
 
 
 @lru_cache(maxsize=32)
-def _prepared(body: Graph, first_full: int, first_state: int) -> Program:
+def _prepared(body: Graph, first_full: int, first_state: int) -> RealProgram:
     moving = body.inputs[:first_full] + body.inputs[first_state:]
-    return Program(body, body.inputs[first_full:first_state], moving)
+    return RealProgram(body, body.inputs[first_full:first_state], moving)
 
 
 def _slices(x: Array, axis: int, step: int) -> list[Array]:

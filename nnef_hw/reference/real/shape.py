@@ -7,7 +7,7 @@ import numpy as np
 from nnef_hw.arithmetic.images import rearrange
 from nnef_hw.arithmetic.images.rearrange import depth_to_space
 from nnef_hw.arithmetic.images.windows import pad_border
-from nnef_hw.reference.real.registry import Array, Call, operator
+from nnef_hw.reference.real.registry import Array, Evaluation, operator
 from nnef_hw.reference.running.batch_rules import (
     Case,
     all_beside_axis,
@@ -21,7 +21,7 @@ __all__: list[str] = []
 
 @operator("reshape", batch=always)
 @operator("squeeze", "unsqueeze", batch=beside_axes)
-def reshape(call: Call) -> Array:
+def reshape(call: Evaluation) -> Array:
     return call.args[0].reshape(call.shape)
 
 
@@ -30,35 +30,35 @@ def _keeps_samples_first(case: Case) -> bool:
 
 
 @operator("transpose", batch=_keeps_samples_first)
-def transpose(call: Call) -> Array:
+def transpose(call: Evaluation) -> Array:
     x, axes = call.args[0], list(call.attr("axes"))
     return x.transpose(axes + list(range(len(axes), x.ndim)))
 
 
 @operator("concat", batch=all_beside_axis)
-def concat(call: Call) -> Array:
+def concat(call: Evaluation) -> Array:
     return np.concatenate(call.args, axis=call.attr("axis"))
 
 
 @operator("stack", batch=all_beside_axis)
-def stack(call: Call) -> Array:
+def stack(call: Evaluation) -> Array:
     return np.stack(call.args, axis=call.attr("axis"))
 
 
 @operator("unstack", batch=beside_axis)
-def unstack(call: Call) -> list[Array]:
+def unstack(call: Evaluation) -> list[Array]:
     return list(np.moveaxis(call.args[0], call.attr("axis"), 0))
 
 
 @operator("split", batch=beside_axis)
-def split(call: Call) -> list[Array]:
+def split(call: Evaluation) -> list[Array]:
     axis = call.attr("axis")
     extents = [shape[axis] for shape in call.shapes]
     return np.split(call.args[0], np.cumsum(extents)[:-1].tolist(), axis=axis)
 
 
 @operator("slice", batch=beside_axes)
-def slice_(call: Call) -> Array:
+def slice_(call: Evaluation) -> Array:
     """Slice as NNEF 1.0.5 does; ``end = 0`` means the end where all strides are 1."""
     x = call.args[0]
     axes, begins, ends = call.attr("axes"), call.attr("begin"), call.attr("end")
@@ -82,7 +82,7 @@ def _repeats_within_samples(case: Case) -> bool:
 
 
 @operator("tile", batch=_repeats_within_samples)
-def tile(call: Call) -> Array:
+def tile(call: Evaluation) -> Array:
     return np.tile(call.args[0], call.attr("repeats"))
 
 
@@ -91,7 +91,7 @@ def _pads_within_samples(case: Case) -> bool:
 
 
 @operator("pad", batch=_pads_within_samples)
-def pad(call: Call) -> Array:
+def pad(call: Evaluation) -> Array:
     padding = [tuple(pair) for pair in call.attr("padding")]
     return pad_border(
         call.args[0], padding, call.attr("border", "constant"), call.attr("value", 0.0)
@@ -99,18 +99,18 @@ def pad(call: Call) -> Array:
 
 
 @operator("depth_to_space", batch=always)
-def spread(call: Call) -> Array:
+def spread(call: Evaluation) -> Array:
     return depth_to_space(call.args[0], call.attr("factor"))
 
 
 @operator("split_steps", "join_steps", "last_step", "reverse_steps", batch=always)
-def over_steps(call: Call) -> Array:
+def over_steps(call: Evaluation) -> Array:
     function = getattr(rearrange, call.node.op)
     return np.asarray(function(call.args[0], call.attr("steps")))
 
 
 @operator("begin_steps", batch=always)
-def begin_steps(call: Call) -> Array:
+def begin_steps(call: Evaluation) -> Array:
     return rearrange.begin_steps(*call.args)
 
 
@@ -121,6 +121,6 @@ def _gathered_samples(case: Case) -> bool:
 
 
 @operator("gather", batch=_gathered_samples)
-def gather(call: Call) -> Array:
+def gather(call: Evaluation) -> Array:
     x, axis = call.args[0], call.attr("axis", 0)
     return np.take(x, call.indices(call.args[1], x.shape[axis]), axis=axis)

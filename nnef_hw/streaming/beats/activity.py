@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from nnef_hw.architecture.architecture import Activity, Timeline, Work
 from nnef_hw.streaming.beats.beats import Trace, trace_beats
-from nnef_hw.streaming.foldings.plan import Plan
+from nnef_hw.streaming.foldings.plan import StreamingPlan
 
 __all__ = ["make_timeline", "predict_work"]
 
@@ -18,7 +18,7 @@ FIRST_FRAMES = 12
 """Simulated at first, to see what happens up to the 10th: more if the inputs end before that."""
 
 
-def predict_work(plan: Plan, begin: int, end: int, frames: int) -> tuple[Work, ...]:
+def predict_work(plan: StreamingPlan, begin: int, end: int, frames: int) -> tuple[Work, ...]:
     """Return what every block does after ``begin`` frames have left until ``end`` have.
 
     That of a run of ``frames`` without a pause. Where a layer gains on a slower one behind it until
@@ -51,7 +51,7 @@ def _within(begins: NDArray[np.int64], ends: NDArray[np.int64], first: int, last
     return int(np.maximum(inside, 0).sum())
 
 
-def make_timeline(plan: Plan) -> Timeline:
+def make_timeline(plan: StreamingPlan) -> Timeline:
     """Simulate the beats of a Plan and fold every block's last frame onto one interval.
 
     The pipeline holds parts of several frames at once: what a block does late for one frame it does

@@ -21,7 +21,7 @@ from nnef_hw.parts.streams.stream import Skid
 from nnef_hw.streaming.beats.border import Pace, gate, sink, source
 from nnef_hw.streaming.beats.steady import Advances, Steady, cycles_per_frame, find_steady
 from nnef_hw.streaming.foldings.block import Block
-from nnef_hw.streaming.foldings.plan import Plan
+from nnef_hw.streaming.foldings.plan import StreamingPlan
 
 __all__ = [
     "BeatTimes", "DeadlockError", "Network", "Trace", "predict_interval", "predict_spacing",
@@ -89,7 +89,7 @@ def simulate_beats(
     return Network(blocks, inputs, outputs).run(frames)
 
 
-def predict_interval(plan: Plan, frames: int) -> int | None:
+def predict_interval(plan: StreamingPlan, frames: int) -> int | None:
     """Return cycles per frame at the end of a run of so many; None if there is only one.
 
     It is the plan's interval, but in runs so short that frames do not come steadily yet.
@@ -100,7 +100,7 @@ def predict_interval(plan: Plan, frames: int) -> int | None:
     return cycles_per_frame(times.last_outputs, plan.period)
 
 
-def predict_spacing(plan: Plan, frames: int) -> int:
+def predict_spacing(plan: StreamingPlan, frames: int) -> int:
     """Return cycles between the ends of the last two of so many frames."""
     if plan.settling is not None and frames > plan.settling + 1:
         if plan.period == 1:

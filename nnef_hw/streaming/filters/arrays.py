@@ -22,7 +22,7 @@ from nnef_hw.parts.arrays.weights import WeightRom
 from nnef_hw.parts.streams.stream import Skid, SumQueue
 from nnef_hw.parts.streams.width import Pack
 from nnef_hw.streaming.layers.kept import depends_on
-from nnef_hw.streaming.layers.layer import Contents, Folding, Layer
+from nnef_hw.streaming.layers.layer import Contents, Folding, StreamLayer
 from nnef_hw.streaming.layers.requantize import (
     RequantizerFolding,
     interval_of,
@@ -34,7 +34,7 @@ __all__ = [
     "DSP_BITS",
     "ArrayFolding",
     "ArrayLayer",
-    "Convolution",
+    "FilterLayer",
     "SummingLayer",
     "multiplier_choices",
     "stored_bits",
@@ -96,7 +96,7 @@ F = TypeVar("F", bound=Folding)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class SummingLayer(Layer[F]):
+class SummingLayer(StreamLayer[F]):
     """A layer whose array sums products over windows, and requantizes the sums.
 
     Parameters
@@ -218,7 +218,7 @@ class ArrayLayer(SummingLayer[F]):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Convolution(ArrayLayer[F]):
+class FilterLayer(ArrayLayer[F]):
     """A convolution or linear layer; channels of other groups have weights of 0."""
 
     groups: int = 1

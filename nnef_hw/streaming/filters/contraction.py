@@ -23,7 +23,7 @@ from nnef_hw.parts.windows.linebuffer import LineBuffer
 from nnef_hw.streaming.filters.arrays import DSP_BITS, ArrayFolding, SummingLayer
 from nnef_hw.streaming.filters.systolic import MOST_GROUPED, array_sizes
 from nnef_hw.streaming.layers.kept import depends_on
-from nnef_hw.streaming.layers.layer import Call, Contents, lowers
+from nnef_hw.streaming.layers.layer import Contents, StreamContext, lowers
 from nnef_hw.streaming.layers.requantize import digit_choices, requant_contents
 from nnef_hw.streaming.layers.windows import buffered_cycles, least_depth, useful_depths
 
@@ -250,10 +250,10 @@ def _of_depth(
 
 
 @lowers("contraction")
-def _lower_contraction(call: Call[layers.Contraction]) -> ContractionLayer:
-    layer = call.layer
+def _lower_contraction(context: StreamContext[layers.Contraction]) -> ContractionLayer:
+    layer = context.layer
     return ContractionLayer(
-        **call.common, product=layer.sizes, second=layer.second, window=Window(*layer.image),
+        **context.common, product=layer.sizes, second=layer.second, window=Window(*layer.image),
         requant=layer.requant, w_bits=max(2, signed_bits(*layer.differences[1])),
         acc_bits=signed_bits(*layer.sums), gain=layer.gain, bias=layer.bias,
     )  # fmt: skip

@@ -11,12 +11,12 @@ from nnef_hw.errors import UnsupportedError
 from nnef_hw.hardware.devices import Device
 from nnef_hw.ir import layers
 from nnef_hw.parts import Part
-from nnef_hw.streaming.filters.arrays import Convolution, stored_bits
+from nnef_hw.streaming.filters.arrays import FilterLayer, stored_bits
 from nnef_hw.streaming.filters.depthwise import DepthwiseLayer
 from nnef_hw.streaming.filters.systolic import SystolicFolding, systolic_foldings
 from nnef_hw.streaming.filters.taps import TapFolding, View, lines_of, tap_foldings
 from nnef_hw.streaming.filters.whole import MatrixFolding, matrix_foldings
-from nnef_hw.streaming.layers.layer import Call, Contents, lowers
+from nnef_hw.streaming.layers.layer import Contents, StreamContext, lowers
 
 __all__ = ["ConvLayer", "DotFolding"]
 
@@ -44,7 +44,7 @@ ConvFolding = SystolicFolding | DotFolding | MatrixFolding
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ConvLayer(Convolution[ConvFolding]):
+class ConvLayer(FilterLayer[ConvFolding]):
     """A convolution or linear layer: a systolic array, one sum after the other, or all at once."""
 
     label = "conv"
@@ -71,8 +71,8 @@ class ConvLayer(Convolution[ConvFolding]):
 
 
 @lowers("conv", "linear")
-def _lower_conv(call: Call[layers.Convolution]) -> ConvLayer | DepthwiseLayer:
-    layer = call.layer
+def _lower_conv(context: StreamContext[layers.Convolution]) -> ConvLayer | DepthwiseLayer:
+    layer = context.layer
     acc_bits = signed_bits(*layer.sums)
     if isinstance(layer.requant, TfliteRequant) and acc_bits > TFLITE_SUM_BITS:
         raise UnsupportedError(
@@ -82,7 +82,7 @@ def _lower_conv(call: Call[layers.Convolution]) -> ConvLayer | DepthwiseLayer:
             location=layer.node.location,
         )
     fields = {
-        **call.common, "window": call.window(layer.window), "weights": layer.filters,
+        **context.common, "window": context.window(layer.window), "weights": layer.filters,
         "bias": layer.folded_bias(), "requant": layer.requant, "acc_bits": acc_bits,
         "w_bits": stored_bits(layer.filters, layer.weight_format),
         "is_quantized": layer.is_quantized,

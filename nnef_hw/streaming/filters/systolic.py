@@ -20,7 +20,7 @@ from nnef_hw.parts.arrays.fast_array import FastArray, fast_offsets
 from nnef_hw.parts.streams.width import Pack
 from nnef_hw.parts.windows.linebuffer import LineBuffer
 from nnef_hw.parts.windows.parallel import ParallelLineBuffer
-from nnef_hw.streaming.filters.arrays import ArrayFolding, Convolution, multiplier_choices
+from nnef_hw.streaming.filters.arrays import ArrayFolding, FilterLayer, multiplier_choices
 from nnef_hw.streaming.layers.kept import depends_on
 from nnef_hw.streaming.layers.layer import Contents, size_steps
 from nnef_hw.streaming.layers.requantize import digit_choices
@@ -86,21 +86,21 @@ class SystolicFolding(ArrayFolding):
     def products_per_multiplier(self) -> int:
         return 2 if self.fast else 1
 
-    def window(self, layer: Convolution[Any]) -> Window:
+    def window(self, layer: FilterLayer[Any]) -> Window:
         """Return the window as the array reads it."""
         blocks = 1 if self.parallel else -(-layer.in_channels // self.lanes)
         passes = -(-layer.out_channels // self.rows)
         return layer.window.folded(blocks, passes)
 
     @depends_on("lanes", "parallel")
-    def packing(self, layer: Convolution[Any], device: Device) -> tuple[Pack, ...]:
+    def packing(self, layer: FilterLayer[Any], device: Device) -> tuple[Pack, ...]:
         """Return what makes beats of codes."""
         del device
         lanes = layer.in_channels if self.parallel else self.lanes
         return layer.packing(layer.in_channels, lanes)
 
     @depends_on("rows", "lanes", "parallel", "depth")
-    def buffer(self, layer: Convolution[Any], device: Device) -> WindowPart:
+    def buffer(self, layer: FilterLayer[Any], device: Device) -> WindowPart:
         """Return the line buffer."""
         window, formats = self.window(layer), layer.buffer_formats(device)
         if self.parallel:
@@ -113,7 +113,7 @@ class SystolicFolding(ArrayFolding):
     @depends_on(
         "rows", "lanes", "parallel", "group_rows", "kept_passes", "in_dsp", "weight_style", "fast"
     )  # fmt: skip
-    def array(self, layer: Convolution[Any], device: Device) -> SystolicArray:
+    def array(self, layer: FilterLayer[Any], device: Device) -> SystolicArray:
         """Return the array."""
         kind = FastArray if self.fast else SystolicArray
         return kind(
@@ -123,13 +123,13 @@ class SystolicFolding(ArrayFolding):
             **layer.array_formats(self, device),
         )  # fmt: skip
 
-    def parts(self, layer: Convolution[Any], device: Device) -> tuple[Part, ...]:
+    def parts(self, layer: FilterLayer[Any], device: Device) -> tuple[Part, ...]:
         """Return what a layer is made of."""
         buffer, array = self.buffer(layer, device), self.array(layer, device)
         before = *self.packing(layer, device), *self.in_front(buffer, device)
         return (*before, buffer, array, *self.behind(layer, device))
 
-    def cycles(self, layer: Convolution[Any], device: Device) -> int:
+    def cycles(self, layer: FilterLayer[Any], device: Device) -> int:
         """Cycles per frame of a layer that nothing makes wait."""
         buffer, array = self.buffer(layer, device), self.array(layer, device)
         window = buffer.window
@@ -139,15 +139,15 @@ class SystolicFolding(ArrayFolding):
         # Words that complete no window pass in a cycle each.
         return max(reading + window.words - window.out_pixels, layer.beats)
 
-    def contents(self, layer: Convolution[Any]) -> Contents:
+    def contents(self, layer: FilterLayer[Any]) -> Contents:
         """Return what its parts hold."""
         return layer.array_contents(self.weights(layer), self.bias(layer))
 
-    def weights(self, layer: Convolution[Any]) -> NDArray[np.int64]:
+    def weights(self, layer: FilterLayer[Any]) -> NDArray[np.int64]:
         """Return the weights as the array takes them."""
         return window_weights(layer, self.lanes, parallel=self.parallel)
 
-    def bias(self, layer: Convolution[Any]) -> NDArray[np.int64]:
+    def bias(self, layer: FilterLayer[Any]) -> NDArray[np.int64]:
         """Return what is added to the array's sums."""
         if not self.fast:
             return layer.bias
@@ -158,7 +158,7 @@ class SystolicFolding(ArrayFolding):
 
 
 def window_weights(
-    layer: Convolution[Any], lanes: int, *, parallel: bool = False
+    layer: FilterLayer[Any], lanes: int, *, parallel: bool = False
 ) -> NDArray[np.int64]:
     """Weights in window order, shape [out channels, words, lanes]; absent lanes are 0."""
     out_channels, taps, channels = layer.weights.shape
@@ -170,13 +170,13 @@ def window_weights(
     return padded.reshape(out_channels, taps * blocks, lanes)
 
 
-def _w_bits(layer: Convolution[Any], lanes: int, parallel: bool) -> int:
+def _w_bits(layer: FilterLayer[Any], lanes: int, parallel: bool) -> int:
     """Width of stored weights; absent lanes have weights of 0, which a sign cannot say."""
     has_absent_lanes = not parallel and layer.in_channels % lanes > 0
     return max(layer.w_bits, 1 + has_absent_lanes)
 
 
-def systolic_foldings(layer: Convolution[Any], device: Device) -> list[SystolicFolding]:
+def systolic_foldings(layer: FilterLayer[Any], device: Device) -> list[SystolicFolding]:
     """List the arrays that could run a convolution or linear layer."""
     foldings: list[SystolicFolding] = []
     for fast in _inner_products(layer, device):
@@ -190,7 +190,7 @@ def systolic_foldings(layer: Convolution[Any], device: Device) -> list[SystolicF
     return foldings
 
 
-def _inner_products(layer: Convolution[Any], device: Device) -> tuple[bool, ...]:
+def _inner_products(layer: FilterLayer[Any], device: Device) -> tuple[bool, ...]:
     """List whether a multiplier may be for two products: where a DSP block takes their factors."""
     return (False, True) if device.sums_per_dsp and layer.fits_dsp else (False,)
 
@@ -228,7 +228,7 @@ def array_sizes(layer: Sized, device: Device, *, fast: bool) -> list[tuple[int, 
 
 
 def _parallel_foldings(
-    layer: Convolution[Any], device: Device, *, fast: bool
+    layer: FilterLayer[Any], device: Device, *, fast: bool
 ) -> Iterator[SystolicFolding]:
     """Fold a layer whose whole window is one word: few channels, many taps.
 
@@ -253,7 +253,7 @@ def _parallel_foldings(
 
 
 def _arithmetic_foldings(
-    layer: Convolution[Any], device: Device, window: Window, rows: int, lanes: int, *,
+    layer: FilterLayer[Any], device: Device, window: Window, rows: int, lanes: int, *,
     parallel: bool, fast: bool,
 ) -> Iterator[SystolicFolding]:  # fmt: skip
     """Vary the requantizer, the kind of multipliers and the weight memory of one array."""
@@ -294,7 +294,7 @@ def _arithmetic_foldings(
 
 
 def _of_depth(
-    folding: SystolicFolding, layer: Convolution[Any], device: Device, depth: int
+    folding: SystolicFolding, layer: FilterLayer[Any], device: Device, depth: int
 ) -> LineBuffer:
     """Return the line buffer of the folding with another depth."""
     buffer = replace(folding, depth=depth).buffer(layer, device)

@@ -13,13 +13,13 @@ from nnef_hw.ir import Graph, stream_image
 from nnef_hw.parts import Part, WindowPart
 from nnef_hw.parts.streams.fifo import BlockFifo
 from nnef_hw.parts.streams.stream import Fifo, make_fifo
-from nnef_hw.streaming.layers.layer import Folding, Layer
+from nnef_hw.streaming.layers.layer import Folding, StreamLayer
 
-__all__ = ["Block", "Source"]
+__all__ = ["Block", "Operand"]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class Operand:
     """Where a block's operand comes from.
 
     Parameters
@@ -46,13 +46,13 @@ class Block:
         Items of the FIFO in front of every operand, 0 without one.
     """
 
-    layer: Layer[Any]
+    layer: StreamLayer[Any]
     folding: Folding
     device: Device
     fifos: tuple[int, ...]
 
     @classmethod
-    def of(cls, layer: Layer[Any], folding: Folding, device: Device) -> Block:
+    def of(cls, layer: StreamLayer[Any], folding: Folding, device: Device) -> Block:
         """Return a block without FIFOs, but for those that it cannot be without."""
         fifos = (layer.least_queue(device),) * len(layer.sources)
         return cls(layer=layer, folding=folding, device=device, fifos=fifos)
@@ -86,9 +86,9 @@ class Block:
         return self.layer.tensor
 
     @property
-    def sources(self) -> tuple[Source, ...]:
+    def sources(self) -> tuple[Operand, ...]:
         """Where its operands come from."""
-        return tuple(map(Source, self.layer.sources, self.fifos))
+        return tuple(map(Operand, self.layer.sources, self.fifos))
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:

@@ -24,7 +24,7 @@ from nnef_hw.streaming.layers import (
     table,
 )
 from nnef_hw.streaming.layers.kept_rows import KeptRows, find_kept_rows
-from nnef_hw.streaming.layers.layer import Call, Layer, lowers
+from nnef_hw.streaming.layers.layer import StreamContext, StreamLayer, lowers
 from nnef_hw.streaming.layers.state import DelayLayer, state_layers
 
 __all__ = ["lower"]
@@ -58,7 +58,7 @@ def _lowered(graph: Graph) -> LayerGraph:
     }
     streams.update({name: name for name in graph.states})
     inputs = _ports("i", graph, graph.inputs, order.inputs, streams)
-    layers: list[Layer[Any]] = []
+    layers: list[StreamLayer[Any]] = []
     keeping = find_kept_rows(graph)
     for node in graph.nodes:
         if node.op == "split_steps":
@@ -74,7 +74,7 @@ def _lowered(graph: Graph) -> LayerGraph:
         elif not node.has(Trait.MOVES):
             streams[node.name] = node.name
             layer = layer_of(graph, node)
-            layers.append(_layer(graph, Call(layer, streams, order, keeping.rows)))
+            layers.append(_layer(graph, StreamContext(layer, streams, order, keeping.rows)))
         elif node.name in order.moved:
             # Moves in a row are one: it stands for all, from what was computed last.
             origin, _ = order.origin(node.name)
@@ -84,7 +84,7 @@ def _lowered(graph: Graph) -> LayerGraph:
             else:
                 streams[node.name] = node.name
                 move = layer_of(graph, node).reading(graph.tensor(origin))
-                layers.append(_layer(graph, Call(move, streams, order)))
+                layers.append(_layer(graph, StreamContext(move, streams, order)))
     outputs = _ports("o", graph, graph.outputs, order.outputs, streams)
     loops = {name: state for name, state in graph.states.items() if name not in keeping.states}
     layers = [*state_layers(graph, loops, streams), *layers]
@@ -93,9 +93,9 @@ def _lowered(graph: Graph) -> LayerGraph:
     return LayerGraph(tuple(layers), inputs, outputs, images)
 
 
-def _layer(graph: Graph, call: Call[Any]) -> Layer[Any]:
-    node = call.layer.node
-    return replace(lowers[node.op](call), repeats=graph.steps(node.name))
+def _layer(graph: Graph, context: StreamContext[Any]) -> StreamLayer[Any]:
+    node = context.layer.node
+    return replace(lowers[node.op](context), repeats=graph.steps(node.name))
 
 
 def _delay(graph: Graph, node: Node, rows: KeptRows, streams: Mapping[str, str]) -> DelayLayer:

@@ -12,9 +12,9 @@ from nnef_hw.hardware.devices import Device, Resources, find_device
 from nnef_hw.ir import Graph
 from nnef_hw.streaming.foldings.block import Block
 from nnef_hw.streaming.foldings.siblings import apart
-from nnef_hw.streaming.layers.layer import Folding, Layer
+from nnef_hw.streaming.layers.layer import Folding, StreamLayer
 
-__all__ = ["LayerGraph", "Plan"]
+__all__ = ["LayerGraph", "StreamingPlan"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,7 +27,7 @@ class LayerGraph:
     channels) of every stream.
     """
 
-    layers: tuple[Layer[Any], ...]
+    layers: tuple[StreamLayer[Any], ...]
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
     images: Mapping[str, tuple[int, int, int]]
@@ -53,7 +53,7 @@ class LayerGraph:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class StreamingPlan:
     """A scheduled accelerator.
 
     Parameters
@@ -164,7 +164,7 @@ class Plan:
         return json.dumps(self.to_json(), indent=1, sort_keys=True) + "\n"
 
     @classmethod
-    def from_json(cls, value: dict[str, Any], network: LayerGraph) -> Plan:
+    def from_json(cls, value: dict[str, Any], network: LayerGraph) -> StreamingPlan:
         """Inverse of :meth:`to_json`, for the layers of the fixed graph that was planned.
 
         Raises
@@ -199,7 +199,7 @@ class Plan:
         )
 
 
-def _block(layer: Layer[Any], value: dict[str, Any], device: Device) -> Block:
+def _block(layer: StreamLayer[Any], value: dict[str, Any], device: Device) -> Block:
     chosen = {key: item for key, item in value.items() if key != "fifos"}
     if len(value["fifos"]) != len(layer.sources):
         raise ValueError(f"layer {layer.name!r} has {len(layer.sources)} operands")

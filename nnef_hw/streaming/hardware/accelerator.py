@@ -15,7 +15,7 @@ from nnef_hw.ir import Graph
 from nnef_hw.rtl.base.reset import WithReset, reset_late
 from nnef_hw.rtl.streams.fork import Fork
 from nnef_hw.rtl.streams.stream import Fifo, beat_layout
-from nnef_hw.streaming.foldings.plan import Plan
+from nnef_hw.streaming.foldings.plan import StreamingPlan
 from nnef_hw.streaming.hardware.layer_module import LayerModule
 
 __all__ = ["Accelerator"]
@@ -60,7 +60,7 @@ class Accelerator(wiring.Component):  # type: ignore[misc]
     """
 
     def __init__(
-        self, plan: Plan, graph: Graph, *, restartable: bool = False, counted: bool = False
+        self, plan: StreamingPlan, graph: Graph, *, restartable: bool = False, counted: bool = False
     ) -> None:
         self.plan = plan
         self.counted = counted

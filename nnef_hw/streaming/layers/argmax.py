@@ -8,7 +8,7 @@ from nnef_hw.hardware.devices import Device
 from nnef_hw.ir.layers import ArgExtremum
 from nnef_hw.parts import Part
 from nnef_hw.parts.functions.argmax import Argmax
-from nnef_hw.streaming.layers.layer import Call, Folding, PlainLayer, lowers
+from nnef_hw.streaming.layers.layer import Folding, PlainLayer, StreamContext, lowers
 
 __all__ = ["ArgmaxLayer"]
 
@@ -37,5 +37,5 @@ class ArgmaxLayer(PlainLayer):
 
 
 @lowers("argmax_reduce", "argmin_reduce")
-def _lower_argmax(call: Call[ArgExtremum]) -> ArgmaxLayer:
-    return ArgmaxLayer(**call.common, **call.extents, greatest=call.layer.greatest)
+def _lower_argmax(context: StreamContext[ArgExtremum]) -> ArgmaxLayer:
+    return ArgmaxLayer(**context.common, **context.extents, greatest=context.layer.greatest)

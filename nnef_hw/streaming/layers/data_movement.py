@@ -15,7 +15,7 @@ from nnef_hw.parts.images.pad import Pad
 from nnef_hw.parts.images.transpose import Transpose
 from nnef_hw.parts.images.upsample import Upsample
 from nnef_hw.parts.streams.concat import Concat, Split
-from nnef_hw.streaming.layers.layer import Call, Folding, PlainLayer, lowers
+from nnef_hw.streaming.layers.layer import Folding, PlainLayer, StreamContext, lowers
 
 __all__ = [
     "ConcatLayer",
@@ -179,78 +179,80 @@ def _two_rows(window: Window) -> int:
 
 
 @lowers("concat")
-def _lower_concat(call: Call[layers.Concat]) -> ConcatLayer:
-    images: list[tuple[int, ...]] = [layers.image_of(x) for x in call.layer.operands]
+def _lower_concat(context: StreamContext[layers.Concat]) -> ConcatLayer:
+    images: list[tuple[int, ...]] = [layers.image_of(x) for x in context.layer.operands]
     # What an image gives in a turn: the channels of a pixel, a row, or all of it.
-    inner = {1: slice(2, 3), 3: slice(1, 3), 2: slice(0, 3)}[call.layer.axis]
+    inner = {1: slice(2, 3), 3: slice(1, 3), 2: slice(0, 3)}[context.layer.axis]
     runs = tuple(math.prod(image[inner]) for image in images)
-    return _joined(call, runs)
+    return _joined(context, runs)
 
 
-def _joined(call: Call[Any], runs: tuple[int, ...]) -> ConcatLayer:
-    height, width, channels = call.layer.result_image
-    return ConcatLayer(**call.common, pixels=height * width, channels=channels, runs=runs)
+def _joined(context: StreamContext[Any], runs: tuple[int, ...]) -> ConcatLayer:
+    height, width, channels = context.layer.result_image
+    return ConcatLayer(**context.common, pixels=height * width, channels=channels, runs=runs)
 
 
 @lowers("slice")
-def _lower_slice(call: Call[layers.Slice]) -> SliceLayer:
+def _lower_slice(context: StreamContext[layers.Slice]) -> SliceLayer:
     """Lower a part along one axis, whose inner axes it takes as they are."""
-    part, image = call.layer, call.layer.image
+    part, image = context.layer, context.layer.image
     place = {1: 2, 2: 0, 3: 1}[part.axis]
     inner = math.prod(image[place + 1 :])
     begin, end = part.begin, part.end
     runs = (begin * inner, (end - begin) * inner, (image[place] - end) * inner)
-    return SliceLayer(**call.common, runs=runs, turns=math.prod(image[:place]))
+    return SliceLayer(**context.common, runs=runs, turns=math.prod(image[:place]))
 
 
 @lowers("join_steps", "split_steps")
-def _lower_joined(call: Call[layers.JoinSteps | layers.SplitSteps]) -> SliceLayer:
+def _lower_joined(context: StreamContext[layers.JoinSteps | layers.SplitSteps]) -> SliceLayer:
     """Lower steps that follow each other: all of them are one frame now."""
-    return SliceLayer(**call.common, runs=(0, call.layer.result.volume, 0), turns=1)
+    return SliceLayer(**context.common, runs=(0, context.layer.result.volume, 0), turns=1)
 
 
 @lowers("last_step")
-def _lower_last(call: Call[layers.LastStep]) -> SliceLayer:
-    volume = call.layer.result.volume
-    return SliceLayer(**call.common, runs=((call.layer.steps - 1) * volume, volume, 0), turns=1)
+def _lower_last(context: StreamContext[layers.LastStep]) -> SliceLayer:
+    volume = context.layer.result.volume
+    return SliceLayer(
+        **context.common, runs=((context.layer.steps - 1) * volume, volume, 0), turns=1
+    )
 
 
 @lowers("begin_steps")
-def _lower_begin(call: Call[layers.BeginSteps]) -> ConcatLayer:
+def _lower_begin(context: StreamContext[layers.BeginSteps]) -> ConcatLayer:
     """Lower the first value of a state, and those of later steps."""
-    volume = call.layer.result.volume
-    return _joined(call, (volume, (call.layer.steps - 1) * volume))
+    volume = context.layer.result.volume
+    return _joined(context, (volume, (context.layer.steps - 1) * volume))
 
 
 @lowers("reverse_steps")
-def _lower_reversed(call: Call[layers.ReverseSteps]) -> TransposeLayer:
-    steps, volume = call.layer.steps, call.layer.result.volume
+def _lower_reversed(context: StreamContext[layers.ReverseSteps]) -> TransposeLayer:
+    steps, volume = context.layer.steps, context.layer.result.volume
     reordering = Reordering((1, steps, volume // steps), (0, 1, 2))
-    return TransposeLayer(**call.common, reordering=reordering, backwards=(1,))
+    return TransposeLayer(**context.common, reordering=reordering, backwards=(1,))
 
 
 @lowers("pad")
-def _lower_pad(call: Call[layers.Pad]) -> PadLayer:
-    window = Window(*call.layer.image, padding=call.layer.padding)
-    return PadLayer(**call.common, window=window, pad_code=call.layer.code)
+def _lower_pad(context: StreamContext[layers.Pad]) -> PadLayer:
+    window = Window(*context.layer.image, padding=context.layer.padding)
+    return PadLayer(**context.common, window=window, pad_code=context.layer.code)
 
 
 @lowers("reshape", "transpose")
-def _lower_transpose(call: Call[layers.Reshape | layers.Transpose]) -> TransposeLayer:
+def _lower_transpose(context: StreamContext[layers.Reshape | layers.Transpose]) -> TransposeLayer:
     """Lower a node that changes the order of the stream."""
-    name = call.layer.result.name
-    reordering = call.order.reordering(name)
+    name = context.layer.result.name
+    reordering = context.order.reordering(name)
     assert reordering is not None, name
-    return TransposeLayer(**call.common, reordering=reordering)
+    return TransposeLayer(**context.common, reordering=reordering)
 
 
 @lowers("nearest_upsample")
-def _lower_upsample(call: Call[layers.Upsample]) -> UpsampleLayer:
-    window = Window(*call.layer.image)
-    return UpsampleLayer(**call.common, window=window, factors=call.layer.factor)
+def _lower_upsample(context: StreamContext[layers.Upsample]) -> UpsampleLayer:
+    window = Window(*context.layer.image)
+    return UpsampleLayer(**context.common, window=window, factors=context.layer.factor)
 
 
 @lowers("depth_to_space")
-def _lower_depth_to_space(call: Call[layers.DepthToSpace]) -> DepthToSpaceLayer:
-    window = Window(*call.layer.image)
-    return DepthToSpaceLayer(**call.common, window=window, factors=call.layer.factor)
+def _lower_depth_to_space(context: StreamContext[layers.DepthToSpace]) -> DepthToSpaceLayer:
+    window = Window(*context.layer.image)
+    return DepthToSpaceLayer(**context.common, window=window, factors=context.layer.factor)

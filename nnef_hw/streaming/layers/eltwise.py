@@ -23,7 +23,7 @@ from nnef_hw.parts.functions.tablesum import TableSum
 from nnef_hw.parts.streams.constant import Constant
 from nnef_hw.parts.streams.lanes import side_by_side
 from nnef_hw.parts.streams.stream import Skid
-from nnef_hw.streaming.layers.layer import Call, Contents, Folding, Layer, lowers
+from nnef_hw.streaming.layers.layer import Contents, Folding, StreamContext, StreamLayer, lowers
 from nnef_hw.streaming.layers.requantize import (
     RequantizerFolding,
     digit_choices,
@@ -45,7 +45,7 @@ LOGIC_CODES = 128
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class EltwiseLayer(Layer[F]):
+class EltwiseLayer(StreamLayer[F]):
     """A function of two operands, code by code.
 
     ``codes`` of the constant, one for all channels, one each or those of a whole frame, stand for
@@ -265,18 +265,18 @@ class QuotientLayer(EltwiseLayer[QuotientFolding]):
         return {"quotient": {"requant": self.requant, "in_zero_points": self.zero_points}}
 
 
-def _operands(call: Call[Any]) -> tuple[bool, dict[str, Any]]:
+def _operands(context: StreamContext[Any]) -> tuple[bool, dict[str, Any]]:
     """Return whether the operands change places, and fields; a constant comes second."""
-    first, second = call.layer.operands
+    first, second = context.layer.operands
     swapped = first.data is not None
     if swapped:
         first, second = second, first
     codes: tuple[int, ...] = ()
     if second.data is not None:
-        codes = _in_stream_order(second.data, call.extents["channels"])
+        codes = _in_stream_order(second.data, context.extents["channels"])
     return swapped, {
-        **call.names, **call.extents, "source": layers.format_of(first),
-        "second": layers.format_of(second), "target": call.layer.target, "codes": codes,
+        **context.names, **context.extents, "source": layers.format_of(first),
+        "second": layers.format_of(second), "target": context.layer.target, "codes": codes,
     }  # fmt: skip
 
 
@@ -287,9 +287,9 @@ def _in_stream_order(constant: NDArray[Any], channels: int) -> tuple[int, ...]:
 
 
 @lowers("add", "sub")
-def _lower_sum(call: Call[layers.Sum]) -> SumLayer | TableSumLayer:
-    swapped, fields = _operands(call)
-    requant = call.layer.requant
+def _lower_sum(context: StreamContext[layers.Sum]) -> SumLayer | TableSumLayer:
+    swapped, fields = _operands(context)
+    requant = context.layer.requant
     if not isinstance(requant, TfliteAddRequant):
         if swapped:
             requant = replace(requant, mult=requant.mult[::-1])
@@ -306,17 +306,17 @@ def _lower_sum(call: Call[layers.Sum]) -> SumLayer | TableSumLayer:
 
 
 @lowers("mul")
-def _lower_product(call: Call[layers.Product]) -> ProductLayer:
-    layer = call.layer
+def _lower_product(context: StreamContext[layers.Product]) -> ProductLayer:
+    layer = context.layer
     return ProductLayer(
-        **_operands(call)[1], requant=layer.requant, acc_bits=signed_bits(*layer.limits)
+        **_operands(context)[1], requant=layer.requant, acc_bits=signed_bits(*layer.limits)
     )
 
 
 @lowers("quotient")
-def _lower_quotient(call: Call[layers.Quotient]) -> QuotientLayer | TableLayer:
-    swapped, fields = _operands(call)
-    requant = call.layer.requant
+def _lower_quotient(context: StreamContext[layers.Quotient]) -> QuotientLayer | TableLayer:
+    swapped, fields = _operands(context)
+    requant = context.layer.requant
     if len(fields["codes"]) != 1:
         return QuotientLayer(**fields, requant=requant, inverts=swapped)
     source, second = fields["source"], fields["second"]
@@ -326,10 +326,14 @@ def _lower_quotient(call: Call[layers.Quotient]) -> QuotientLayer | TableLayer:
     ]
     entries = requant.apply(*(reversed(operands) if swapped else operands))
     return TableLayer(
-        **call.names, **call.extents, source=source, target=call.layer.target, entries=entries
+        **context.names,
+        **context.extents,
+        source=source,
+        target=context.layer.target,
+        entries=entries,
     )
 
 
 @lowers("max", "min")
-def _lower_extremum(call: Call[layers.Extremum]) -> ExtremumLayer:
-    return ExtremumLayer(**_operands(call)[1], greatest=call.layer.greatest)
+def _lower_extremum(context: StreamContext[layers.Extremum]) -> ExtremumLayer:
+    return ExtremumLayer(**_operands(context)[1], greatest=context.layer.greatest)

@@ -11,7 +11,7 @@ from nnef_hw.ir.layers import Interpolate
 from nnef_hw.parts import Part
 from nnef_hw.parts.images.interpolate import TAPS
 from nnef_hw.parts.images.interpolate import Interpolate as InterpolatePart
-from nnef_hw.streaming.layers.layer import Call, Folding, PlainLayer, lowers
+from nnef_hw.streaming.layers.layer import Folding, PlainLayer, StreamContext, lowers
 
 __all__ = ["InterpolateLayer"]
 
@@ -43,8 +43,8 @@ class InterpolateLayer(PlainLayer):
 
 
 @lowers("interpolate")
-def _lower_interpolate(call: Call[Interpolate]) -> InterpolateLayer:
-    layer = call.layer
+def _lower_interpolate(context: StreamContext[Interpolate]) -> InterpolateLayer:
+    layer = context.layer
     return InterpolateLayer(
-        **call.common, window=Window(*layer.image), rows=layer.rows, columns=layer.columns
+        **context.common, window=Window(*layer.image), rows=layer.rows, columns=layer.columns
     )

@@ -8,13 +8,13 @@ from operator import attrgetter
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from nnef_hw.streaming.layers.layer import Folding, Layer
+from nnef_hw.streaming.layers.layer import Folding, StreamLayer
 
 __all__ = ["depends_on"]
 
 R = TypeVar("R")
 
-_kept: WeakKeyDictionary[Layer[Any], dict[Any, Any]] = WeakKeyDictionary()
+_kept: WeakKeyDictionary[StreamLayer[Any], dict[Any, Any]] = WeakKeyDictionary()
 
 
 def depends_on(*choices: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
@@ -27,7 +27,7 @@ def depends_on(*choices: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
 
     def decorate(method: Callable[..., R]) -> Callable[..., R]:
         @wraps(method)
-        def keeping(folding: Folding, layer: Layer[Any], *rest: Any) -> R:
+        def keeping(folding: Folding, layer: StreamLayer[Any], *rest: Any) -> R:
             kept = _kept.get(layer)
             if kept is None:
                 kept = _kept.setdefault(layer, {})

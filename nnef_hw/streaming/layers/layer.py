@@ -17,10 +17,10 @@ from nnef_hw.parts.streams.constant import Constant
 from nnef_hw.streaming.layers.kept_rows import KeptRows
 
 __all__ = [
-    "Call",
+    "StreamContext",
     "Contents",
     "Folding",
-    "Layer",
+    "StreamLayer",
     "PlainLayer",
     "lowers",
     "size_steps",
@@ -76,7 +76,7 @@ F = TypeVar("F", bound=Folding)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Layer(ABC, Generic[F]):
+class StreamLayer(ABC, Generic[F]):
     """A node as hardware, before any folding.
 
     Parameters
@@ -206,7 +206,7 @@ class Layer(ABC, Generic[F]):
         """Weights that the model has here, without those that are 0 for other groups."""
         return 0
 
-    def narrowed(self, bits: int) -> Layer[F]:
+    def narrowed(self, bits: int) -> StreamLayer[F]:
         """Return the layer as if its weights had at most so many bits."""
         del bits
         return self
@@ -223,7 +223,7 @@ class Layer(ABC, Generic[F]):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class PlainLayer(Layer[Folding]):
+class PlainLayer(StreamLayer[Folding]):
     """A layer that is one part and leaves nothing to choose."""
 
     @abstractmethod
@@ -248,7 +248,7 @@ L = TypeVar("L", bound=layers.Layer, covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Call(Generic[L]):
+class StreamContext(Generic[L]):
     """An integer layer of a fixed graph and what is known around it."""
 
     layer: L
@@ -291,7 +291,7 @@ class Call(Generic[L]):
         return {**self.names, "source": self.layer.source, "target": self.layer.target}
 
 
-lowers = PerOperator[Callable[[Call[Any]], Layer[Any]]]("layer")
+lowers = PerOperator[Callable[[StreamContext[Any]], StreamLayer[Any]]]("layer")
 """How nodes of an operator become layers."""
 
 

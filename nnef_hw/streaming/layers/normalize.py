@@ -1,4 +1,4 @@
-"""Layer and RMS normalization over channels."""
+"""StreamLayer and RMS normalization over channels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nnef_hw.hardware.devices import Device
 from nnef_hw.ir import layers
 from nnef_hw.parts import Part
 from nnef_hw.parts.functions.normalize import SPACINGS, Normalize
-from nnef_hw.streaming.layers.layer import Call, Contents, Folding, Layer, lowers
+from nnef_hw.streaming.layers.layer import Contents, Folding, StreamContext, StreamLayer, lowers
 
 __all__ = ["NormalizeFolding", "NormalizeLayer"]
 
@@ -27,7 +27,7 @@ class NormalizeFolding(Folding):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class NormalizeLayer(Layer[NormalizeFolding]):
+class NormalizeLayer(StreamLayer[NormalizeFolding]):
     """Normalization over channels; ``mult`` and ``offset`` have one number, or one per channel."""
 
     label = "normalize"
@@ -73,8 +73,12 @@ class NormalizeLayer(Layer[NormalizeFolding]):
 
 
 @lowers("normalize")
-def _lower_normalize(call: Call[layers.Normalization]) -> NormalizeLayer:
-    layer = call.layer
+def _lower_normalize(context: StreamContext[layers.Normalization]) -> NormalizeLayer:
+    layer = context.layer
     return NormalizeLayer(
-        **call.common, **call.extents, requant=layer.requant, mult=layer.mult, offset=layer.offset
+        **context.common,
+        **context.extents,
+        requant=layer.requant,
+        mult=layer.mult,
+        offset=layer.offset,
     )

@@ -22,7 +22,7 @@ from nnef_hw.parts.images.runningpool import RunningMax, RunningPool, RunningSum
 from nnef_hw.parts.streams.lanes import side_by_side
 from nnef_hw.parts.streams.stream import SumQueue
 from nnef_hw.parts.windows.linebuffer import LineBuffer
-from nnef_hw.streaming.layers.layer import Call, Contents, Layer, lowers
+from nnef_hw.streaming.layers.layer import Contents, StreamContext, StreamLayer, lowers
 from nnef_hw.streaming.layers.requantize import (
     RequantizerFolding,
     digit_choices,
@@ -55,7 +55,7 @@ class RunningPoolFolding(RequantizerFolding):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _Pool(Layer[F]):
+class _Pool(StreamLayer[F]):
     """What pools have in common.
 
     ``positions`` [row, column] tells which mult of ``requant`` a result takes, if it has several.
@@ -219,28 +219,28 @@ def _with_depth(buffer: LineBuffer, depth: int) -> LineBuffer:
     return replace(buffer, depth=depth)
 
 
-def _lower_pool(call: Call[layers.Pool], **fields: Any) -> PoolLayer | RunningPoolLayer:
-    layer = call.layer
-    window = call.window(layer.window)
+def _lower_pool(context: StreamContext[layers.Pool], **fields: Any) -> PoolLayer | RunningPoolLayer:
+    layer = context.layer
+    window = context.window(layer.window)
     channels = window.channel_blocks
     # Rows kept of frames before are of a code of their own where there is no other padding.
-    pad_code = call.rows.code if call.rows else layer.pad_code
+    pad_code = context.rows.code if context.rows else layer.pad_code
     runs = window.tiles and (channels >= RUNNING_CHANNELS or window.kernel[1] == 1)
     kind = RunningPoolLayer if runs else PoolLayer
-    return kind(**call.common, window=window, pad_code=pad_code, **fields)
+    return kind(**context.common, window=window, pad_code=pad_code, **fields)
 
 
 @lowers("max_pool")
-def _lower_maximum(call: Call[layers.MaxPool]) -> PoolLayer | RunningPoolLayer:
-    return _lower_pool(call, requant=None)
+def _lower_maximum(context: StreamContext[layers.MaxPool]) -> PoolLayer | RunningPoolLayer:
+    return _lower_pool(context, requant=None)
 
 
 @lowers("avg_pool", "box")
-def _lower_sum(call: Call[layers.SumPool]) -> PoolLayer | RunningPoolLayer:
-    layer, source, taps = call.layer, call.layer.source, call.layer.pool.taps
+def _lower_sum(context: StreamContext[layers.SumPool]) -> PoolLayer | RunningPoolLayer:
+    layer, source, taps = context.layer, context.layer.source, context.layer.pool.taps
     lowest, highest, bias = source.lo * taps, source.hi * taps, -layer.zero * taps
     limits = (min(lowest, lowest + bias), max(highest, highest + bias))
     return _lower_pool(
-        call, requant=layer.factors, bias=bias, acc_bits=signed_bits(*limits),
+        context, requant=layer.factors, bias=bias, acc_bits=signed_bits(*limits),
         positions=layer.positions if layer.leaves_padding_out else None,
     )  # fmt: skip

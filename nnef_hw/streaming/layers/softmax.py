@@ -16,7 +16,14 @@ from nnef_hw.parts import Part
 from nnef_hw.parts.functions.pipelined_softmax import PipelinedSoftmax
 from nnef_hw.parts.functions.softmax import Softmax
 from nnef_hw.parts.functions.tflite_softmax import TfliteSoftmax
-from nnef_hw.streaming.layers.layer import Call, Contents, Folding, Layer, lowers, size_steps
+from nnef_hw.streaming.layers.layer import (
+    Contents,
+    Folding,
+    StreamContext,
+    StreamLayer,
+    lowers,
+    size_steps,
+)
 
 __all__ = ["SoftmaxFolding", "SoftmaxLayer"]
 
@@ -29,7 +36,7 @@ class SoftmaxFolding(Folding):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class SoftmaxLayer(Layer[SoftmaxFolding]):
+class SoftmaxLayer(StreamLayer[SoftmaxFolding]):
     """Softmax over channels; ``table`` has the exponentials."""
 
     label = "softmax"
@@ -80,9 +87,9 @@ class SoftmaxLayer(Layer[SoftmaxFolding]):
 
 
 @lowers("softmax")
-def _lower_softmax(call: Call[layers.Softmax]) -> SoftmaxLayer:
-    layer = call.layer
+def _lower_softmax(context: StreamContext[layers.Softmax]) -> SoftmaxLayer:
+    layer = context.layer
     return SoftmaxLayer(
-        **call.common, **call.extents, table=layer.table, is_tflite=layer.is_tflite,
+        **context.common, **context.extents, table=layer.table, is_tflite=layer.is_tflite,
         is_masked=layer.is_masked,
     )  # fmt: skip

@@ -12,7 +12,7 @@ from nnef_hw.ir import State as GraphState
 from nnef_hw.parts import Part, Split
 from nnef_hw.parts import State as StatePart
 from nnef_hw.parts.streams.delay import Delay
-from nnef_hw.streaming.layers.layer import Contents, Folding, Layer, PlainLayer
+from nnef_hw.streaming.layers.layer import Contents, Folding, PlainLayer, StreamLayer
 
 __all__ = ["DelayLayer", "StateLayer", "state_layers"]
 
@@ -21,7 +21,7 @@ LOGIC_CODES = 128
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class StateLayer(Layer[Folding]):
+class StateLayer(StreamLayer[Folding]):
     """A state that begins with ``initial`` codes, in the order of its stream.
 
     The queue in front of it, of two codes at least, cuts the loop. That of a loop of several

@@ -17,7 +17,7 @@ from nnef_hw.parts.functions.corrected_table import corrected_table
 from nnef_hw.parts.functions.interpolated_table import InterpolatedTable
 from nnef_hw.parts.functions.table import Table
 from nnef_hw.parts.streams.lanes import side_by_side
-from nnef_hw.streaming.layers.layer import Call, Contents, Folding, PlainLayer, lowers
+from nnef_hw.streaming.layers.layer import Contents, Folding, PlainLayer, StreamContext, lowers
 
 __all__ = ["TableLayer"]
 
@@ -76,5 +76,5 @@ class TableLayer(PlainLayer):
 
 
 @lowers(Trait.TABLE)
-def _lower_table(call: Call[layers.Table]) -> TableLayer:
-    return TableLayer(**call.common, **call.extents, entries=call.layer.entries)
+def _lower_table(context: StreamContext[layers.Table]) -> TableLayer:
+    return TableLayer(**context.common, **context.extents, entries=context.layer.entries)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from nnef_hw.hardware.devices import Device, Resources
 from nnef_hw.streaming.foldings.block import Block
 from nnef_hw.streaming.foldings.budget import Budget, total_resources
-from nnef_hw.streaming.foldings.plan import LayerGraph, Plan
+from nnef_hw.streaming.foldings.plan import LayerGraph, StreamingPlan
 from nnef_hw.streaming.foldings.resources import usable_luts
 from nnef_hw.streaming.search.options import useful_options
 from nnef_hw.streaming.search.search import Search
@@ -81,7 +81,7 @@ class Headroom:
     lacking: tuple[Shortage, ...]
 
 
-def find_headroom(plan: Plan, network: LayerGraph, device: Device) -> Headroom:
+def find_headroom(plan: StreamingPlan, network: LayerGraph, device: Device) -> Headroom:
     """Fold the layers that take more than half the interval again, on a device without end.
 
     Only its DSP blocks stay as many as they are: logic multiplies where they run out.

@@ -10,18 +10,18 @@ import numpy as np
 from nnef_hw.hardware.devices import Device
 from nnef_hw.streaming.foldings.block import Block
 from nnef_hw.streaming.foldings.plan import LayerGraph
-from nnef_hw.streaming.layers.layer import Layer
+from nnef_hw.streaming.layers.layer import StreamLayer
 from nnef_hw.streaming.search.knapsack import undominated
 
 __all__ = ["layer_options", "network_options", "useful_options"]
 
 
-def layer_options(layer: Layer[Any], device: Device) -> list[Block]:
+def layer_options(layer: StreamLayer[Any], device: Device) -> list[Block]:
     """List the blocks that could run a layer: one for every folding."""
     return [Block.of(layer, folding, device) for folding in layer.foldings(device)]
 
 
-def useful_options(layer: Layer[Any], device: Device) -> list[Block]:
+def useful_options(layer: StreamLayer[Any], device: Device) -> list[Block]:
     """List those blocks that no other one beats in everything; none if it cannot be folded."""
     options = layer_options(layer, device)
     if not options:

@@ -27,7 +27,7 @@ from nnef_hw.streaming.foldings.budget import (
     total_resources,
 )
 from nnef_hw.streaming.foldings.lower import lower
-from nnef_hw.streaming.foldings.plan import LayerGraph, Plan
+from nnef_hw.streaming.foldings.plan import LayerGraph, StreamingPlan
 from nnef_hw.streaming.foldings.resources import LUT_SHARE
 from nnef_hw.streaming.foldings.siblings import apart
 from nnef_hw.streaming.search.lanes import wider
@@ -81,7 +81,7 @@ def schedule(
     clock_mhz: float | None = None,
     target_fps: float | None = None,
     layer_counters: bool = False,
-) -> Plan:
+) -> StreamingPlan:
     """Choose folding, memories and multipliers for every layer of a fixed graph.
 
     Minimises the initiation interval; with ``target_fps`` it takes the smallest design that reaches
@@ -117,7 +117,7 @@ def _schedule(
     clock_mhz: float | None,
     target_fps: float | None,
     layer_counters: bool,
-) -> Plan:
+) -> StreamingPlan:
     """Plan a fixed graph as it is."""
     network = lower(graph)
     device = target.device
@@ -142,7 +142,7 @@ def _schedule(
     assert design is not None
     blocks, times = design
     assert times.steady is not None
-    return Plan(
+    return StreamingPlan(
         model=graph.name,
         board=target.name,
         device=device.name,

@@ -13,7 +13,7 @@ from nnef_hw.errors import TargetError
 from nnef_hw.hardware.devices import Target
 from nnef_hw.streaming.filters.whole import MatrixFolding
 from nnef_hw.streaming.foldings.lower import lower
-from nnef_hw.streaming.foldings.plan import Plan
+from nnef_hw.streaming.foldings.plan import StreamingPlan
 from nnef_hw.streaming.search.ceiling import find_ceilings
 from nnef_hw.streaming.search.headroom import find_headroom
 from nnef_hw.streaming.search.solver import schedule
@@ -85,7 +85,7 @@ def test_nothing_is_faster_than_a_result_per_cycle(fix, rng):
 def test_plan_is_read_back(fix, rng):
     graph = fix(perceptron(rng, [9, 6, 5]))
     plan = schedule(graph, find_board("ulx3s_85f"), target_fps=RATE)
-    again = Plan.from_json(json.loads(plan.dumps()), lower(graph))
+    again = StreamingPlan.from_json(json.loads(plan.dumps()), lower(graph))
     assert again.dumps() == plan.dumps()
     assert again.inputs == plan.inputs
     assert [port.lanes for port in (*again.inputs, *again.outputs)] == [9, 5]

@@ -13,7 +13,7 @@ from nnef_hw.boards import find_board
 from nnef_hw.errors import ErrorGroup, TargetError, UnsupportedError
 from nnef_hw.streaming.beats.activity import make_timeline
 from nnef_hw.streaming.foldings.lower import lower
-from nnef_hw.streaming.foldings.plan import Plan
+from nnef_hw.streaming.foldings.plan import StreamingPlan
 from nnef_hw.streaming.report import report_plan
 from nnef_hw.streaming.search.ceiling import find_ceilings
 from nnef_hw.streaming.search.headroom import find_headroom
@@ -102,7 +102,7 @@ def test_plan_report_and_boards_know_the_beats(fix, rng):
     graph = fix(separable(rng))
     network = lower(graph)
     plan = schedule(graph, BOARD, target_fps=CLOCK / 300)
-    again = Plan.from_json(json.loads(plan.dumps()), network)
+    again = StreamingPlan.from_json(json.loads(plan.dumps()), network)
     assert again.dumps() == plan.dumps()
     assert again.lanes == plan.lanes
     assert again.resources == plan.resources

@@ -22,7 +22,7 @@ from nnef_hw.frontend.nnef.language.syntax import (
 )
 from nnef_hw.frontend.nnef.language.types import INTEGER, SCALAR, fits
 from nnef_hw.ir import Node, Tensor, Trait
-from nnef_hw.reference.real.registry import Call, evaluate
+from nnef_hw.reference.real.registry import Evaluation, evaluate
 
 __all__ = [
     "LENIENTLY",
@@ -256,7 +256,7 @@ def _has_zeros(call: Invoked) -> bool:
 
 def _is_never_negative(node: Node) -> bool:
     operands = (_SAMPLES, *[np.ones(1)] * (len(node.inputs) - 1))
-    (values,) = evaluate(Call(node, operands, (_SAMPLES.shape,)))
+    (values,) = evaluate(Evaluation(node, operands, (_SAMPLES.shape,)))
     return bool(values.min() >= 0)
 
 

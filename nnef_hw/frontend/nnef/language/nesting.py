@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from nnef_hw.errors import Location, ModelError
-from nnef_hw.frontend.nnef.language.scanner import Source
+from nnef_hw.frontend.nnef.language.scanner import SourceText
 
 __all__ = ["MAX_DEPTH", "check_depth"]
 
 MAX_DEPTH = 100
 
 
-def check_depth(tree: Any, source: Source, where: Location) -> None:
+def check_depth(tree: Any, source: SourceText, where: Location) -> None:
     """Add an error to the source if an expression or a type is nested too deeply.
 
     Parameters

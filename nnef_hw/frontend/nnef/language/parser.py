@@ -13,7 +13,7 @@ from lark.exceptions import UnexpectedToken
 from nnef_hw.errors import Location, NnefHwError, raise_all
 from nnef_hw.frontend.nnef.language import syntax
 from nnef_hw.frontend.nnef.language.recovery import MAX_ERRORS, recover
-from nnef_hw.frontend.nnef.language.scanner import END, Scanner, Source, Token
+from nnef_hw.frontend.nnef.language.scanner import END, Scanner, SourceText, Token
 from nnef_hw.frontend.nnef.language.tree import TREE_BUILDER
 
 __all__ = ["parse_document", "parse_library", "parse_quantization"]
@@ -43,7 +43,7 @@ def parse_document(text: str, file: str, *, lenient: bool = False) -> syntax.Doc
     ErrorGroup
         If there are several, at most 20.
     """
-    document: syntax.Document = _parse(Source(text, file, lenient=lenient), "document")
+    document: syntax.Document = _parse(SourceText(text, file, lenient=lenient), "document")
     return document
 
 
@@ -55,7 +55,7 @@ def parse_library(text: str, file: str) -> tuple[syntax.Declaration, ...]:
     ModelError, ErrorGroup
         If there are syntax errors.
     """
-    declarations: tuple[syntax.Declaration, ...] = _parse(Source(text, file), "library")
+    declarations: tuple[syntax.Declaration, ...] = _parse(SourceText(text, file), "library")
     return declarations
 
 
@@ -67,7 +67,7 @@ def parse_quantization(text: str, file: str) -> tuple[syntax.Assignment, ...]:
     ModelError, ErrorGroup
         If there are syntax errors.
     """
-    lines: tuple[syntax.Assignment, ...] = _parse(Source(text, file), "quantization")
+    lines: tuple[syntax.Assignment, ...] = _parse(SourceText(text, file), "quantization")
     return lines
 
 
@@ -83,7 +83,7 @@ def _lark() -> Lark:
     )
 
 
-def _parse(source: Source, start: str) -> Any:
+def _parse(source: SourceText, start: str) -> Any:
     parser: Any = _lark().parse_interactive(source, start=start)
     tokens: Iterator[Token] = parser.lexer_thread.lex(parser.parser_state)
     feed = parser.parser_state.feed_token

@@ -13,7 +13,7 @@ from lark.lexer import Lexer, TerminalDef
 
 from nnef_hw.errors import Location, ModelError, NnefHwError
 
-__all__ = ["END", "INVALID", "UNTERMINATED", "Scanner", "Source", "Token"]
+__all__ = ["END", "INVALID", "UNTERMINATED", "Scanner", "SourceText", "Token"]
 
 END = "$END"
 INVALID = "INVALID"
@@ -22,7 +22,7 @@ UNTERMINATED = "UNTERMINATED"
 _logger = logging.getLogger(__name__)
 
 
-class Source(str):
+class SourceText(str):
     """The text of a file and the mistakes found in it.
 
     Attributes
@@ -45,7 +45,7 @@ class Source(str):
     errors: list[NnefHwError]
     _warned: set[str]
 
-    def __new__(cls, text: str, file: str, *, lenient: bool = False) -> Source:
+    def __new__(cls, text: str, file: str, *, lenient: bool = False) -> SourceText:
         """Make a source without mistakes."""
         source = super().__new__(cls, text)
         source.file = file
@@ -85,7 +85,7 @@ class Token:
 
     __slots__ = ("source", "start", "text", "type")
 
-    def __init__(self, type_: str, text: str, start: int, source: Source) -> None:
+    def __init__(self, type_: str, text: str, start: int, source: SourceText) -> None:
         self.type = type_
         self.text = text
         self.start = start
@@ -126,12 +126,12 @@ class Scanner(Lexer):
         self._pattern = re.compile(f"(?:{'|'.join(ignored)})*(?:{'|'.join(patterns)})")
 
     # The wrapper that lark puts around custom lexers hands over nothing but the text.
-    def lex(self, source: Source) -> Iterator[Token]:  # type: ignore[override]
+    def lex(self, source: SourceText) -> Iterator[Token]:  # type: ignore[override]
         """Return the tokens, one after another."""
         tokens = self._scan(source)
         return map(_modern, tokens) if source.lenient else tokens
 
-    def _scan(self, source: Source) -> Iterator[Token]:
+    def _scan(self, source: SourceText) -> Iterator[Token]:
         words = self._words
         for match in self._pattern.finditer(source):
             kind = match.lastgroup

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from nnef_hw.errors import Location, ModelError
 from nnef_hw.frontend.nnef.language import syntax
 from nnef_hw.frontend.nnef.language.nesting import MAX_DEPTH, check_depth
-from nnef_hw.frontend.nnef.language.scanner import Source, Token
+from nnef_hw.frontend.nnef.language.scanner import SourceText, Token
 
 __all__ = ["TREE_BUILDER"]
 
@@ -300,7 +300,7 @@ def _apply(pending: tuple[int, Token], operands: list[syntax.Expression]) -> Non
         operands.append(syntax.Unary(operator, operand, where))
 
 
-def _take_back(source: Source, where: Location) -> None:
+def _take_back(source: SourceText, where: Location) -> None:
     """Forget that a number is too large: with its minus it may not be."""
     source.errors = [error for error in source.errors if error.location != where]
 
