@@ -26,7 +26,9 @@ from nnef_hw.flow.options import BuildOptions
 from nnef_hw.flow.pipeline import build
 from nnef_hw.frontend import save
 from nnef_hw.host.streams import to_stream
+from nnef_hw.ir import StreamOrder
 from nnef_hw.ir.batch import sample_extents
+from nnef_hw.ir.layers import layers_of
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import Scheme, quantize
 from nnef_hw.reference import run_fixed
@@ -398,6 +400,28 @@ def test_what_it_cannot_count_or_batch_is_a_mistake_of_the_user(name, network):
         assert "busy" in to_verilog(component)
     with pytest.raises(UsageError):
         architecture.plan(graph, board, batch=0)
+
+
+def test_a_graph_is_ordered_and_lowered_once(monkeypatch):
+    """Whatever architectures are asked of it, one after the other."""
+    graph, made, board = fixed.__wrapped__(vector), [], find_board(BOARDS[1])
+    usual = StreamOrder.__init__
+
+    def counted(self, of):
+        made.append(of)
+        usual(self, of)
+
+    monkeypatch.setattr(StreamOrder, "__init__", counted)
+    layers = [layers_of(graph)]
+    for architecture in ARCHITECTURES.values():
+        assert not architecture.problems(graph)
+        architecture.check_weights(graph, board)
+        assert architecture.may_fit(graph, board)
+        plan = architecture.plan(graph, board)
+        architecture.read_plan(json.loads(plan.dumps()), graph)
+        layers.append(layers_of(graph))
+    assert made == [graph]
+    assert all(found is layers[0] for found in layers)
 
 
 @EACH
