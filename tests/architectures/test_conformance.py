@@ -1,129 +1,43 @@
-"""What every architecture promises to those above it, of small networks on two boards.
+"""What every architecture promises to those above it: codes, cycles, plans, reports."""
 
-A further architecture is another row of ``ARCHITECTURES``; what it refuses is another one of
-``REFUSED``. The third one here is a test's own.
-"""
-
-import contextlib
 import json
 import re
 from collections.abc import Hashable
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 import pytest
-from amaranth import Module
-from amaranth.sim import Simulator
-from table_architecture import OneTable
+from conformance_cases import (
+    ARCHITECTURES,
+    BOARDS,
+    EACH,
+    FRAMES,
+    NETWORKS,
+    PAIRS,
+    SCHEMES,
+    beats_of,
+    codes_of,
+    fixed,
+    image,
+    kinds,
+    planned,
+    vector,
+)  # fmt: skip
 
 from nnef_hw import architectures
 from nnef_hw.boards import find_board
 from nnef_hw.codegen.verilog import to_verilog
-from nnef_hw.errors import ErrorGroup, NnefHwError, TargetError, UsageError
 from nnef_hw.flow import options as build_options
 from nnef_hw.flow.options import BuildOptions
 from nnef_hw.flow.pipeline import build
 from nnef_hw.frontend import save
-from nnef_hw.host.streams import to_stream
 from nnef_hw.ir import StreamOrder
-from nnef_hw.ir.batch import sample_extents
 from nnef_hw.ir.layers import layers_of
-from nnef_hw.passes import simplify
-from nnef_hw.quantize import Scheme, quantize
+from nnef_hw.quantize import Scheme
 from nnef_hw.reference import run_fixed
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.simulate import simulate
 from nnef_hw.sim.pysim import run_streams
-from nnef_hw.streaming.hardware.accelerator import MOST_HOPS
-from nnef_hw.testing import GraphBuilder
-
-ARCHITECTURES = {found.name: found for found in (*architectures.ARCHITECTURES, OneTable())}
-BOARDS = ("icebreaker", "ulx3s_85f")
-FRAMES = 5
-
-
-def vector(rng):
-    """Few bits of a frame."""
-    net = GraphBuilder("vector")
-    x = net.op("linear", net.input("x", (1, 4)), rng.normal(size=(3, 4)), rng.normal(size=(1, 3)))
-    return net.build(net.op("tanh", x))
-
-
-def image(rng):
-    """An image of four pixels, whose codes do not leave in the order of elements."""
-    net = GraphBuilder("image")
-    x = net.conv(net.input("x", (1, 1, 2, 2)), rng.normal(size=(4, 1, 3, 3)), padding=1)
-    return net.build(net.op("relu", x))
-
-
-def shortcut(rng):
-    """A branch that is added, then averages, then the greatest."""
-    net = GraphBuilder("shortcut")
-    x = net.conv(net.input("x", (1, 2, 4, 4)), rng.normal(size=(4, 2, 3, 3)), padding=1)
-    y = net.op("add", x, net.conv(x, rng.normal(size=(4, 4, 1, 1))))
-    y = net.pool("avg_pool", net.op("relu", y), 4)
-    return net.build(net.op("argmax_reduce", y, axes=[1]))
-
-
-def several(rng):
-    """Two inputs and two outputs."""
-    net = GraphBuilder("several")
-    x, y = net.input("x", (1, 4, 3, 3)), net.input("y", (1, 4, 3, 3))
-    both = net.op("max", x, y)
-    filtered = net.conv(both, rng.normal(size=(4, 1, 3, 3)), groups=4, name="filtered")
-    return net.build(net.op("sigmoid", both, name="both"), filtered)
-
-
-def kinds(rng):
-    """A layer of every kind that streaming has a folding for, in a row."""
-    net = GraphBuilder("kinds")
-    x = net.input("x", (1, 2, 7, 7))
-    x = net.conv(x, rng.normal(size=(3, 2, 3, 3)), padding=[(0, 1), (2, 0)])
-    x = net.pool("avg_pool", net.pool("max_pool", net.op("tanh", x), 2), 2, stride=1)
-    x = net.op("softmax", net.pool("max_pool", x, 2, stride=1), axes=[1])
-    return net.build(net.op("argmax_reduce", x, axes=[1]))
-
-
-SCHEMES = {
-    vector: {"activation_bits": 3},
-    image: {"activation_bits": 2},
-    shortcut: {},
-    several: {},
-    kinds: {},
-}
-
-
-@cache
-def fixed(network):
-    """Quantize a network on noise, once."""
-    rng = np.random.default_rng(0)
-    canonical = simplify(network(rng))
-    samples = {
-        name: rng.normal(size=(16, *sample_extents(canonical.tensor(name).shape)))
-        for name in canonical.inputs
-    }
-    return quantize(canonical, samples, Scheme(**SCHEMES[network]))
-
-
-@cache
-def planned(architecture, network, board):
-    return ARCHITECTURES[architecture].plan(fixed(network), find_board(board))
-
-
-def _runs(architecture, network):
-    try:
-        planned(architecture, network, BOARDS[0])
-    except (NnefHwError, ErrorGroup):
-        return False
-    return True
-
-
-PAIRS = [(name, network) for name in ARCHITECTURES for network in SCHEMES if _runs(name, network)]
-NETWORKS = pytest.mark.parametrize(
-    ("name", "network"), PAIRS, ids=[f"{name}-{network.__name__}" for name, network in PAIRS]
-)
-EACH = pytest.mark.parametrize("name", ARCHITECTURES)
 
 
 def test_every_architecture_runs_some():
@@ -132,29 +46,6 @@ def test_every_architecture_runs_some():
     assert runs["streaming"] == SCHEMES.keys()
     assert runs["engine"] == SCHEMES.keys() - {kinds}
     assert runs["table"] == {vector, image}
-
-
-def codes_of(graph, rng, frames=FRAMES):
-    codes = {}
-    for name in graph.inputs:
-        tensor = graph.tensor(name)
-        shape = (frames, *sample_extents(tensor.shape))
-        codes[name] = rng.integers(tensor.qtype.lo, tensor.qtype.hi + 1, shape)
-    return codes
-
-
-def beats_of(graph, plan, codes):
-    """Return the payloads of every input, and the codes that every output must give."""
-    fed, expected, results = {}, {}, run_fixed(graph, codes)
-    for name, port in zip(graph.inputs, plan.inputs, strict=True):
-        fed[port.name] = [
-            {"data": lanes, "last": n == port.beats - 1}
-            for frame in to_stream(codes[name], port).tolist()
-            for n, lanes in enumerate(frame)
-        ]
-    for name, port in zip(graph.outputs, plan.outputs, strict=True):
-        expected[port.name] = to_stream(results[name], port).ravel().tolist()
-    return fed, expected
 
 
 @pytest.mark.parametrize("board", BOARDS)
@@ -309,99 +200,6 @@ def test_report(name, network, monkeypatch):
     assert max(*luts, shared) <= plan.resources.lut
 
 
-def kept_value(net):
-    old = net.state("old", np.zeros((1, 4, 4, 4)))
-    net.update("old", net.op("add", net.input("x", (1, 4, 4, 4)), old, name="total"))
-    return "total"
-
-
-def refused_by_streaming(rng):
-    """An input that nobody reads, and an output that depends on no input of its step."""
-    net = GraphBuilder("refused")
-    kept_value(net)
-    net.input("unused", (1, 4))
-    return net.build("total", net.op("tanh", "old", name="late"))
-
-
-def refused_by_engine(rng):
-    """A state, and a softmax in the middle."""
-    net = GraphBuilder("refused")
-    x = net.op("softmax", kept_value(net), name="soft", axes=[1])
-    return net.build(net.conv(x, rng.normal(size=(2, 4, 1, 1))))
-
-
-def refused_by_table(rng):
-    """A state, and several outputs."""
-    net = GraphBuilder("refused")
-    kept_value(net)
-    return net.build("total", net.op("tanh", "total", name="late"))
-
-
-REFUSED = {
-    "streaming": (refused_by_streaming, ("'unused'", "'late'")),
-    "engine": (refused_by_engine, ("'old'", "'soft'")),
-    "table": (refused_by_table, ("'old'", "2 outputs")),
-}
-
-
-@EACH
-def test_all_reasons_are_told(name, rng):
-    """Each with a remedy; before quantization as behind it, and by the plan as by the question."""
-    architecture = ARCHITECTURES[name]
-    network, told = REFUSED[name]
-    canonical = simplify(network(rng))
-    samples = {
-        tensor: rng.normal(size=(8, 2, *canonical.tensor(tensor).shape[1:]))
-        for tensor in canonical.inputs
-    }
-    graph = quantize(canonical, samples, Scheme())
-    for errors in (architecture.problems(canonical), architecture.problems(graph)):
-        assert all(error.remedy for error in errors)
-        assert len(errors) == len(told)
-        for error, what in zip(errors, told, strict=True):
-            assert what in str(error)
-    with pytest.raises(NnefHwError) as raised:
-        architecture.plan(graph, find_board(BOARDS[1]))
-    assert all(what in str(raised.value) for what in told)
-
-
-@NETWORKS
-def test_what_does_not_fit(name, network):
-    """It is refused with the numbers that decide; what fits is not."""
-    architecture, graph = ARCHITECTURES[name], fixed(network)
-    assert not architecture.problems(graph)
-    board = find_board(BOARDS[1])
-    architecture.check_weights(graph, board)
-    assert architecture.may_fit(graph, board)
-    device = replace(board.device, lut=board.link_lut + 20, dsp=0, bram=0, spram=0)
-    with pytest.raises(TargetError) as raised:
-        architecture.plan(graph, replace(board, device=device))
-    assert board.name in str(raised.value)
-    assert re.search(r"\d", str(raised.value))
-    with pytest.raises(TargetError):
-        architecture.plan(graph, board, target_fps=1e12)
-    slow = architecture.plan(graph, board, target_fps=1.0)
-    fast = planned(name, network, BOARDS[1])
-    assert slow.interval >= fast.interval
-    assert slow.resources.lut <= fast.resources.lut
-
-
-@NETWORKS
-def test_what_it_cannot_count_or_batch_is_a_mistake_of_the_user(name, network):
-    """Counters of layers are bits of the component; otherwise the option is refused."""
-    architecture, graph, board = ARCHITECTURES[name], fixed(network), find_board(BOARDS[1])
-    plan = None
-    with contextlib.suppress(UsageError):
-        plan = architecture.plan(graph, board, layer_counters=True)
-    if plan is not None:
-        assert plan.layer_counters
-        component = architecture.component(plan, graph, counted=True)
-        assert len(component.busy) == len(component.waiting) == len(plan.stations)
-        assert "busy" in to_verilog(component)
-    with pytest.raises(UsageError):
-        architecture.plan(graph, board, batch=0)
-
-
 def test_a_graph_is_ordered_and_lowered_once(monkeypatch):
     """Whatever architectures are asked of it, one after the other."""
     graph, made, board = fixed.__wrapped__(vector), [], find_board(BOARDS[1])
@@ -434,77 +232,6 @@ def test_what_decides_over_plans(name):
     assert isinstance(found[0], Hashable)
     assert hash(found[0]) == hash(found[1])
     assert found[0] != architecture.decisive(find_board("icebreaker"), 25.0, None)
-
-
-class Restarts:
-    """An accelerator, cycle by cycle, that is restarted while frames are inside."""
-
-    def __init__(self, component, plan):
-        self.component = component
-        self.sources, self.sinks = (
-            {port.name: getattr(component, port.name) for port in ports}
-            for ports in (plan.inputs, plan.outputs)
-        )
-        self.lanes = {port.name: port.lanes for port in plan.outputs}
-
-    def run(self, trials):
-        """Yield a list of codes by output for each trial: cycles before, beats before, beats."""
-        found = []
-
-        async def bench(ctx):
-            for cycles, before, beats, limit in trials:
-                await self.offer(ctx, before, cycles)
-                ctx.set(self.component.restart, 1)
-                await ctx.tick().until(self.component.restarted)
-                ctx.set(self.component.restart, 0)
-                await self.offer(ctx, {}, MOST_HOPS)
-                found.append(await self.offer(ctx, beats, limit))
-
-        m = Module()
-        m.submodules.dut = self.component
-        simulator = Simulator(m)
-        simulator.add_clock(1e-6)
-        simulator.add_testbench(bench)
-        simulator.run()
-        return found
-
-    async def offer(self, ctx, beats, cycles):
-        """Offer beats for some cycles, take what comes, and stop offering."""
-        left = {name: list(beats.get(name, ())) for name in self.sources}
-        given = {name: [] for name in self.sinks}
-        for sink in self.sinks.values():
-            ctx.set(sink.ready, 1)
-        ends = [source.ready for source in self.sources.values()]
-        for sink in self.sinks.values():
-            ends += [sink.valid, sink.payload]
-        for _ in range(cycles):
-            for name, source in self.sources.items():
-                ctx.set(source.valid, bool(left[name]))
-                if left[name]:
-                    ctx.set(source.payload, left[name][0])
-            _, _, *seen = await ctx.tick().sample(*ends)
-            taken, results = seen[: len(left)], seen[len(left) :]
-            for name, ready in zip(left, taken, strict=True):
-                del left[name][: bool(ready)]
-            for name, valid, payload in zip(given, results[::2], results[1::2], strict=True):
-                if valid:
-                    given[name] += [payload.data[n] for n in range(self.lanes[name])]
-        for source in self.sources.values():
-            ctx.set(source.valid, 0)
-        return given
-
-
-@NETWORKS
-def test_a_restart_in_the_middle(name, network, rng):
-    """Whatever was inside is lost, and the next frame is whole."""
-    architecture, graph = ARCHITECTURES[name], fixed(network)
-    plan = planned(name, network, BOARDS[0])
-    component = architecture.component(plan, graph, restartable=True)
-    fed, expected = beats_of(graph, plan, codes_of(graph, rng, 1))
-    limit = 2 * plan.latency + plan.interval + 20
-    begins = [1, 3, *rng.integers(1, plan.latency + plan.interval, 2).tolist()]
-    found = Restarts(component, plan).run([(cycles, fed, fed, limit) for cycles in begins])
-    assert found == [expected] * len(begins)
 
 
 @pytest.mark.verilator
