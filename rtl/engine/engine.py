@@ -14,14 +14,7 @@ from nnef_hw.parts.engine.sizes import CODE_BITS
 from nnef_hw.parts.engine.tables import Tables
 from nnef_hw.rtl.base.memory import TiledMemory
 from nnef_hw.rtl.base.primitives import delayed
-from nnef_hw.rtl.engine.array import EngineArray
-from nnef_hw.rtl.engine.border import EngineLoader, EngineSender, border_ports
-from nnef_hw.rtl.engine.codes import EngineCodes
-from nnef_hw.rtl.engine.feed import EngineFeed
-from nnef_hw.rtl.engine.resident import EngineResident
-from nnef_hw.rtl.engine.residual import EngineResidual, EngineSerialResidual
-from nnef_hw.rtl.engine.results import EngineRequantizer, EngineTables
-from nnef_hw.rtl.engine.sequencer import EngineSequencer
+from nnef_hw.rtl.engine.border import border_ports
 
 __all__ = ["SharedEngine"]
 
@@ -100,14 +93,14 @@ class SharedEngine(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         part = self.part
-        m.submodules.sequencer = sequencer = EngineSequencer(part)
-        m.submodules.requantizer = requantizer = EngineRequantizer(part)
-        m.submodules.array = array = EngineArray(part)
-        m.submodules.loader = loader = EngineLoader(
+        m.submodules.sequencer = sequencer = part.sequencer.build(part)
+        m.submodules.requantizer = requantizer = part.requantizer.build(part)
+        m.submodules.array = array = part.array.build(part)
+        m.submodules.loader = loader = part.loader.build(
             part, formats=self.sources, padded=self.padded
         )
-        m.submodules.sender = sender = EngineSender(part, formats=self.targets)
-        m.submodules.codes = codes = EngineCodes(part)
+        m.submodules.sender = sender = part.sender.build(part, formats=self.targets)
+        m.submodules.codes = codes = part.codes.build(part)
         ring = part.ring
         places, words = (self._memories if ring is None else self._feed)(m, sequencer)
         parameters = sequencer.parameters
@@ -169,8 +162,7 @@ class SharedEngine(wiring.Component):
         result = requantizer.o
         if sums := part.find(TensorSums):
             slowly = sums.is_serial
-            residual = (EngineSerialResidual if slowly else EngineResidual)(part)
-            m.submodules.residual = residual
+            m.submodules.residual = residual = sums.build(part)
             if part.has(SharedBank):
                 first = requantizer.o.valid & requantizer.o.first
                 m.d.comb += sequencer.other_soon.eq(first if slowly else requantizer.soon)
@@ -191,7 +183,7 @@ class SharedEngine(wiring.Component):
         own_tables = part.find(Tables)
         tail_beats = 0 if ring is None else ring.tail_beats
         if own_tables is not None:
-            m.submodules.tables = tables = EngineTables(part, entries=self.entries)
+            m.submodules.tables = tables = own_tables.build(part, entries=self.entries)
             m.d.comb += [tables.i.eq(result), tables.parameters.eq(parameters)]
             if ring is not None:
                 feed = m.submodules.feed
@@ -214,7 +206,7 @@ class SharedEngine(wiring.Component):
 
     def _feed(self, m, sequencer):
         """Return the addresses of rows, constants and weights, and what is found there."""
-        m.submodules.feed = feed = EngineFeed(self.part)
+        m.submodules.feed = feed = self.part.ring.build(self.part)
         if self.part.has(Residents):
             self._residents(m, sequencer, feed)
         else:
@@ -239,7 +231,7 @@ class SharedEngine(wiring.Component):
 
     def _residents(self, m, sequencer, feed):
         """Let packets of the program come from the memory of codes, too."""
-        m.submodules.resident = resident = EngineResident(self.part)
+        m.submodules.resident = resident = self.part.find(Residents).build(self.part)
         codes = m.submodules.codes
         wiring.connect(m, wiring.flipped(self.feed), resident.i)
         wiring.connect(m, resident.o, feed.i)

@@ -68,6 +68,7 @@ class MultiplierArray(Feature):
     """
 
     label = "array"
+    component = "nnef_hw.rtl.engine.array:EngineArray"
     says = (ArrayUse, Results, Padding)
 
     rows: int

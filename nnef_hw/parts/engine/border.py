@@ -52,6 +52,7 @@ class Loader(Feature):
     """Writes the codes of a stream to memory."""
 
     label = "loader"
+    component = "nnef_hw.rtl.engine.border:EngineLoader"
     says = (Loaded,)
 
 
@@ -60,6 +61,7 @@ class Sender(Feature):
     """Gives the codes of a tensor in memory to a stream."""
 
     label = "sender"
+    component = "nnef_hw.rtl.engine.border:EngineSender"
     says = (Sent,)
 
 

@@ -36,6 +36,7 @@ class Codes(Feature):
     """
 
     label = "memory of codes"
+    component = "nnef_hw.rtl.engine.codes:EngineCodes"
 
     words: int
     single_port: SinglePortRam | None = None
@@ -57,6 +58,7 @@ class Residents(Feature):
     """Packets of a program that comes as a stream may stay in the banks of codes."""
 
     label = "packets that stay on the chip"
+    component = "nnef_hw.rtl.engine.resident:EngineResident"
     says = (Bank,)
 
     def luts(self, engine: EngineSizes, device: Device) -> float:

@@ -40,7 +40,7 @@ class Engine:
 
     Parameters
     ----------
-    sequencer, array, requantizer, codes
+    sequencer, array, requantizer, codes, loader, sender
         Its components.
     features
         What it has besides, in the order of their fields; one of them is where its program is.
@@ -60,6 +60,8 @@ class Engine:
     ram: BlockRam
     fields: Mapping[str, int] = field(default_factory=dict)
     same_fields: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    loader: Loader = field(default_factory=Loader)
+    sender: Sender = field(default_factory=Sender)
 
     def __post_init__(self) -> None:
         is_slow = self.pipeline.slow_pace > 1
@@ -71,8 +73,8 @@ class Engine:
     @cached_property
     def everything(self) -> tuple[Feature, ...]:
         """Components and features, in the order of their fields."""
-        components = (self.sequencer, self.array, self.requantizer, self.codes, Loader(), Sender())
-        return (*components, *self.features)
+        head = (self.sequencer, self.array, self.requantizer, self.codes, self.loader, self.sender)
+        return (*head, *self.features)
 
     def find(self, kind: type[FeatureT]) -> FeatureT | None:
         """Return the feature of a kind, if it has one."""

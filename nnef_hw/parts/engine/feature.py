@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from importlib import import_module
 from typing import Any, ClassVar, Protocol
 
 from nnef_hw.hardware.devices import Device
@@ -99,6 +100,8 @@ class Feature:
     ----------
     label
         What a user may call it.
+    component
+        ``module:class`` of its hardware, if that is a component.
     says
         What its instructions say, at most.
     levels
@@ -108,9 +111,20 @@ class Feature:
     """
 
     label: ClassVar[str]
+    component: ClassVar[str] = ""
     says: ClassVar[tuple[type[Record], ...]] = ()
     levels: ClassVar[int] = 0
     implied: ClassVar[tuple[type[Record], ...]] = ()
+
+    def build(self, engine: EngineSizes, **contents: Any) -> Any:
+        """Return its component, with what that holds (amaranth is imported here)."""
+        module, name = self.component_of(engine).split(":")
+        return getattr(import_module(module), name)(engine, **contents)
+
+    def component_of(self, engine: EngineSizes) -> str:
+        """Return which component that is, in an engine."""
+        del engine
+        return self.component
 
     @property
     def records(self) -> Sequence[type[Record]]:

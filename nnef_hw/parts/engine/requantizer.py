@@ -45,6 +45,7 @@ class SharedRequantizer(Feature):
     """
 
     label = "requantizer"
+    component = "nnef_hw.rtl.engine.results:EngineRequantizer"
     says = (Requantized,)
 
     factor_bits: int = trained("factor_bits")

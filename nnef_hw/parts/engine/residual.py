@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.blockram import Tiling, tile_memory
@@ -82,6 +83,7 @@ class TensorSums(Feature):
     """
 
     label = "sums of two tensors"
+    component = "nnef_hw.rtl.engine.residual:EngineResidual"
     says = (AddedPlace, AddedLimits, AddedFactors)
 
     bits: int = trained("residual_bits")
@@ -99,6 +101,11 @@ class TensorSums(Feature):
     def __post_init__(self) -> None:
         if self.cycles not in {1, *RESIDUAL_CYCLES}:
             raise ValueError(f"Engine residual cycles cannot be {self.cycles}")
+
+    serial_component: ClassVar[str] = "nnef_hw.rtl.engine.residual:EngineSerialResidual"
+
+    def component_of(self, engine: EngineSizes) -> str:
+        return self.serial_component if self.is_serial else self.component
 
     @property
     def is_serial(self) -> bool:

@@ -74,6 +74,7 @@ class Sequencer(Feature):
     """
 
     label = "sequencer"
+    component = "nnef_hw.rtl.engine.sequencer:EngineSequencer"
     says = (Doing, ReadPlace, WritePlace, OperandPlaces, PixelPlace)
 
     count: int = in_fields()

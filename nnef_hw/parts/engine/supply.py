@@ -110,6 +110,7 @@ class Ring(Supply):
     """
 
     label = "a program that is a stream"
+    component = "nnef_hw.rtl.engine.feed:EngineFeed"
     says = (PacketSizes,)
     implied = (OperandPlaces,)
 

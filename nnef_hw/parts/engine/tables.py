@@ -33,6 +33,7 @@ class Tables(Feature):
     """
 
     label = "functions by table"
+    component = "nnef_hw.rtl.engine.results:EngineTables"
     says = (LookUp,)
 
     count: int = trained("tables", most="{} functions by table")
