@@ -66,10 +66,9 @@ class FixedParams:
     ----------
     activations
         Format of graph inputs, of results and of constant operands of ``add``, ``sub`` and
-        ``mul`` by tensor name. Some follow: ``softmax`` and indices have formats of their
-        own, ``max_pool`` and operators that move elements keep their input's. Where operands
-        of ``max``, ``min`` and ``concat`` have another format than the result, they are
-        requantized.
+        ``mul`` by tensor name. Some follow: indices have formats of their own, ``max_pool`` and
+        operators that move elements keep their input's. Where operands of ``max``, ``min`` and
+        ``concat`` have another format than the result, they are requantized.
     layers
         Integers of each ``conv`` and ``linear`` by node name.
     mult_bits
