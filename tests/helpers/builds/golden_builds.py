@@ -65,7 +65,7 @@ class GoldenBuild:
                 synthesis=None, simulation=None, accuracy=None, bitstream=None, seconds={},
                 commands=[],
             )  # fmt: skip
-            found["report"] = _digest(json.dumps(report))
+            found["report"] = _digest(json.dumps(report, sort_keys=True))  # as report.json is
         with tempfile.TemporaryDirectory() as temporary:
             folder = Path(temporary)
             emit(folder, fixed, None, plan, None, target, options)
