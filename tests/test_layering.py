@@ -35,6 +35,7 @@ boards.interfaces
 report.pages
 report.wording
 architecture
+report.model
 frontend
 frontend.onnx frontend.tflite
 frontend.onnx.quantization frontend.tflite.operators frontend.nnef

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +18,7 @@ from nnef_hw.flow.options import BuildOptions, PlannedModel
 from nnef_hw.flow.pipeline import build
 from nnef_hw.flow.summary import make_report
 from nnef_hw.hardware.devices import Target
+from nnef_hw.report.model.conversion import to_json
 from nnef_hw.report.pages.html import render_html
 from nnef_hw.report.progress import stages
 
@@ -99,10 +99,9 @@ class Plan(Shown):
         report = make_report(
             plan=plan, insides=insides, others=self._model.others, target=self._target,
             link=DEFAULT_LINK, synthesis=None, simulation=None, accuracy=None, bitstream=None,
-            seconds={}, commands=[],
-            warnings=[warning.to_json() for warning in self._model.warnings],
+            seconds={}, commands=[], warnings=self._model.warnings,
         )  # fmt: skip
-        plain: dict[str, Any] = json.loads(json.dumps(report))
+        plain: dict[str, Any] = to_json(report)
         return plain
 
     @property

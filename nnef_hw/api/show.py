@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.text import Text
 
-from nnef_hw.report import print_report
+from nnef_hw.report.terminal import print_report
 
 __all__ = ["Shown", "framed", "printed"]
 

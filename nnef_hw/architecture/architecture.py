@@ -20,6 +20,7 @@ from nnef_hw.hardware.devices import Resources, Target
 from nnef_hw.ir import Graph
 from nnef_hw.parts.readers.reader import Reader
 from nnef_hw.parts.streams.stream import make_fifo
+from nnef_hw.report.model.report import Insides
 
 __all__ = [
     "Activity",
@@ -478,9 +479,5 @@ class Architecture(ABC, Generic[P]):
         """Return what every station does in a steady frame."""
 
     @abstractmethod
-    def report(self, plan: P, graph: Graph, target: Target, timeline: Timeline) -> dict[str, Any]:
-        """Return what a report says of the design's insides (docs/command_line.md).
-
-        ``layers``, ``headroom``, ``roofs``, ``boards`` and ``in_turn``, as JSON values; where
-        layers share hardware also ``shared``, its resources; where they may be in loops, ``loop``.
-        """
+    def report(self, plan: P, graph: Graph, target: Target, timeline: Timeline) -> Insides:
+        """Return what a report says of the design's insides."""

@@ -126,8 +126,8 @@ def _build(options: argparse.Namespace) -> int:
     from nnef_hw.boards.interfaces import find_link, find_sink, link_options
     from nnef_hw.flow.options import BuildOptions
     from nnef_hw.flow.pipeline import UP_TO_DATE, build
-    from nnef_hw.report import print_report
     from nnef_hw.report.progress import stages
+    from nnef_hw.report.terminal import print_report
 
     if options.board is None and options.weights_of is None:
         options.refuse("one of the arguments --board, --weights-of is required")

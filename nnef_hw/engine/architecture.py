@@ -24,6 +24,7 @@ from nnef_hw.engine.timing.timing import simulate_frames
 from nnef_hw.errors import NnefHwError, UsageError
 from nnef_hw.hardware.devices import Resources, Target, find_device
 from nnef_hw.ir import Graph
+from nnef_hw.report.model.report import Insides
 
 __all__ = ["SharedArray"]
 
@@ -152,8 +153,6 @@ class SharedArray(Architecture[EnginePlan]):
     def timeline(self, plan: EnginePlan) -> Timeline:
         return make_timeline(plan)
 
-    def report(
-        self, plan: EnginePlan, graph: Graph, target: Target, timeline: Timeline
-    ) -> dict[str, Any]:
+    def report(self, plan: EnginePlan, graph: Graph, target: Target, timeline: Timeline) -> Insides:
         del timeline
         return report_plan(plan, graph, target)

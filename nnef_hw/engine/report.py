@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from dataclasses import replace
 
 from nnef_hw.architecture.architecture import Activity, Timeline
 from nnef_hw.boards import BOARDS
@@ -16,51 +16,55 @@ from nnef_hw.hardware.devices import Target
 from nnef_hw.ir import Graph, stream_image
 from nnef_hw.parts.engine.program import Kind
 from nnef_hw.parts.readers.reader import Reader
+from nnef_hw.report.model.device import Memory, MemoryMap, TensorPlace
+from nnef_hw.report.model.layers import LayerReport, LayerSource
+from nnef_hw.report.model.limits import BoardOutlook, Headroom, Roofs
+from nnef_hw.report.model.report import Insides
 
 __all__ = ["make_timeline", "report_plan"]
 
 MOST_STEPS = 220
 
 
-def report_plan(plan: EnginePlan, graph: Graph, target: Target) -> dict[str, Any]:
-    """Return what :meth:`.Architecture.report` asks for (docs/command_line.md)."""
+def report_plan(plan: EnginePlan, graph: Graph, target: Target) -> Insides:
+    """Return what :meth:`.Architecture.report` asks for."""
     design = plan.design
     results = sum(layer.target.words(design.shape.lanes) for layer in design.layers)
     beats = sum(port.beats for port in plan.inputs)
     beats += sum(sink.codes for sink in design.network.sinks)
-    return {
-        "layers": [_layer(plan, graph, station) for station in plan.stations],
-        "headroom": {
-            "wanted": -(-plan.interval // 2), "cycles": plan.interval,
-            "multipliers": plan.multipliers, "changes": [], "limits": [], "lacking": [],
-        },
-        "beat": "beat" if any(port.lanes > 1 for port in plan.inputs) else "code",
-        "roofs": {
-            "dsp_multipliers": target.device.products, "multipliers": plan.multipliers,
-            "macs_per_multiplier": 1,
-            "input": plan.macs / beats,
-            "streams": plan.macs / max(1, results * design.shape.lanes),
-        },
-        "boards": list(_boards(plan, graph, target)),
-        "in_turn": True,
-        "memory": _memory(plan),
-        "memory_map": _memory_map(plan),
-        "shared": array_resources(design).to_json(),
-    }  # fmt: skip
+    return Insides(
+        layers=tuple(_layer(plan, graph, station) for station in plan.stations),
+        headroom=Headroom(
+            wanted=-(-plan.interval // 2), cycles=plan.interval, multipliers=plan.multipliers,
+            changes=(), limits=(), lacking=(),
+        ),
+        beat="beat" if any(port.lanes > 1 for port in plan.inputs) else "code",
+        roofs=Roofs(
+            dsp_multipliers=target.device.products, multipliers=plan.multipliers,
+            macs_per_multiplier=1, input=plan.macs / beats,
+            streams=plan.macs / max(1, results * design.shape.lanes),
+        ),
+        boards=tuple(_boards(plan, graph, target)),
+        in_turn=True,
+        memory=_memory(plan),
+        memory_map=_memory_map(plan),
+        shared=array_resources(design),
+    )  # fmt: skip
 
 
-def _memory(plan: EnginePlan) -> dict[str, Any] | None:
+def _memory(plan: EnginePlan) -> Memory | None:
     """Return what comes from a memory beside the FPGA per frame, and what the engine waits for.
 
     Of batches the means, rounded up.
     """
     for stored in plan.images:
         stalled = -(-sum(span.stalled for span in plan.spans) // plan.batch)
-        moved = -(-2 * plan.design.packets.frame_words // plan.batch)
-        return {"kind": stored.kind, "read": stored.read, "bytes": moved,
-                "resident_bytes": 2 * plan.design.packets.fill_words, "address": stored.address,
-                "stall_cycles": stalled,
-                "bytes_per_cycle": _bytes_per_cycle(stored.part)}  # fmt: skip
+        return Memory(
+            kind=stored.kind, read=stored.read, address=stored.address,
+            bytes=-(-2 * plan.design.packets.frame_words // plan.batch),
+            resident_bytes=2 * plan.design.packets.fill_words, stall_cycles=stalled,
+            bytes_per_cycle=_bytes_per_cycle(stored.part),
+        )  # fmt: skip
     return None
 
 
@@ -74,60 +78,63 @@ def _bytes_per_cycle(reader: Reader) -> float:
     return 2 * count / (ends[2] - ends[1])
 
 
-def _memory_map(plan: EnginePlan) -> dict[str, Any]:
+def _memory_map(plan: EnginePlan) -> MemoryMap:
     """Return the places of tensors in the memory of codes, in bytes, and the steps of a frame."""
     design = plan.design
     lanes, turn = design.shape.lanes, design.placement.turn
     words = design.engine.codes.words
-    return {
-        "steps": [
+    return MemoryMap(
+        steps=tuple(
             span.name for span, step in zip(plan.spans, design.placement.sequence, strict=True)
             if step in turn
-        ],
-        "bytes": words * lanes, "bank_bytes": words * lanes // 2 if design.placement.banks else 0,
-        "tensors": [
-            {"name": stay.tensor, "begin": design.placement.places[stay.tensor] * lanes,
-             "bytes": stay.words * lanes, "first": stay.first, "last": stay.last}
+        ),
+        bytes=words * lanes,
+        bank_bytes=words * lanes // 2 if design.placement.banks else 0,
+        tensors=tuple(
+            TensorPlace(
+                stay.tensor, begin=design.placement.places[stay.tensor] * lanes,
+                bytes=stay.words * lanes, first=stay.first, last=stay.last,
+            )
             for stay in design.placement.stays
-        ],
-    }  # fmt: skip
+        ),
+    )  # fmt: skip
 
 
-def _layer(plan: EnginePlan, graph: Graph, station: LayerStation | TailStation) -> dict[str, Any]:
+def _layer(plan: EnginePlan, graph: Graph, station: LayerStation | TailStation) -> LayerReport:
     node = station.layer.node if isinstance(station, LayerStation) else station.node
-    result = graph.tensor(station.name)
-    row: dict[str, Any] = {
-        "name": station.name, "op": node.op, "kind": node.op,
-        "location": str(node.location.in_file) if node.location else None,
-        "sources": [
-            {"tensor": name, "fifo": 0, "codes": graph.tensor(name).volume}
-            for name in _sources(station)
-        ],
-        "tensor": station.name, "codes": result.volume,
-        "input_image": list(stream_image(graph.tensor(node.inputs[0]).shape)),
-        "output_image": list(stream_image(result.shape)),
-        "kernel": None, "parameters": 0, "macs": 0, "multipliers": 0, **station.shape, "in_dsp": 0,
-        "cycles": station.cycles, "busy_cycles": station.cycles, "waiting_cycles": 0,
-        "utilization": None, "line_buffer_bytes": 0, "weight_bytes": 0, "dsp": 0, "bram": 0,
-        "lut": 0, "overlap": None, "stall_cycles": 0, "memory_bytes": 0,
-    }  # fmt: skip
+    result, shape = graph.tensor(station.name), station.shape
+    row = LayerReport(
+        name=station.name, op=node.op, kind=node.op,
+        location=str(node.location.in_file) if node.location else None,
+        sources=tuple(
+            LayerSource(name, fifo=0, codes=graph.tensor(name).volume) for name in _sources(station)
+        ),
+        tensor=station.name, codes=result.volume,
+        input_image=tuple(stream_image(graph.tensor(node.inputs[0]).shape)),
+        output_image=tuple(stream_image(result.shape)),
+        kernel=None, parameters=0, macs=0, multipliers=0, in_dsp=0,
+        rows=shape["rows"], lanes=shape["lanes"], taps=shape["taps"], lines=shape["lines"],
+        cycles=station.cycles, busy_cycles=station.cycles, waiting_cycles=0, utilization=None,
+        line_buffer_bytes=0, weight_bytes=0, dsp=0, bram=0, lut=0, stall_cycles=0, memory_bytes=0,
+    )  # fmt: skip
     if not isinstance(station, LayerStation):
         used = station.tail.part.resources(plan.design.device)
-        return row | {"dsp": used.dsp, "bram": used.bram, "lut": used.lut}
+        return replace(row, dsp=used.dsp, bram=used.bram, lut=used.lut)
     layer, span = station.layer, station.span
 
     def per_frame(count: int) -> int:
         return -(-count // plan.batch)
 
-    return row | {
-        "kind": layer.label, "kernel": list(layer.kernel), "parameters": layer.parameters,
-        "macs": layer.macs, "multipliers": plan.multipliers,
-        "in_dsp": plan.design.engine.array.in_dsp, "busy_cycles": per_frame(span.busy),
-        "waiting_cycles": station.cycles - per_frame(span.busy),
-        "utilization": plan.batch * layer.macs / (span.cycles * plan.multipliers),
-        "weight_bytes": layer.weight_bytes, "stall_cycles": per_frame(span.stalled),
-        "memory_bytes": per_frame(plan.design.packets.memory_bytes.get(layer.name, 0)),
-    }  # fmt: skip
+    return replace(
+        row,
+        kind=layer.label, kernel=tuple(layer.kernel), parameters=layer.parameters,
+        macs=layer.macs, multipliers=plan.multipliers,
+        in_dsp=plan.design.engine.array.in_dsp, busy_cycles=per_frame(span.busy),
+        waiting_cycles=station.cycles - per_frame(span.busy),
+        utilization=plan.batch * layer.macs / (span.cycles * plan.multipliers),
+        weight_bytes=layer.weight_bytes, stall_cycles=per_frame(span.stalled),
+        memory_bytes=per_frame(plan.design.packets.memory_bytes.get(layer.name, 0)),
+    )  # fmt: skip
 
 
 def _sources(station: LayerStation | TailStation) -> tuple[str, ...]:
@@ -136,23 +143,21 @@ def _sources(station: LayerStation | TailStation) -> tuple[str, ...]:
     return (station.sink.tensor,)
 
 
-def _boards(plan: EnginePlan, graph: Graph, target: Target) -> Iterator[dict[str, Any]]:
+def _boards(plan: EnginePlan, graph: Graph, target: Target) -> Iterator[BoardOutlook]:
     """Yield the best engine of every board, the target's own first."""
     for board in (target, *(board for board in BOARDS if board.name != target.name)):
-        row: dict[str, Any] = {
-            "board": board.name, "device": board.device.name, "clock_mhz": board.clock_mhz,
-            "cycles_per_inference": None, "inferences_per_second": None, "with_twice": {},
-            "floor": None,
-        }  # fmt: skip
+        row = BoardOutlook(
+            board=board.name, device=board.device.name, clock_mhz=board.clock_mhz, with_twice={}
+        )
         try:
             best = plan if board is target else schedule_engine(graph, board, batch=plan.batch)
         except TargetError:
             yield row
             continue
-        yield row | {
-            "cycles_per_inference": best.interval,
-            "inferences_per_second": board.clock_mhz * 1e6 / best.interval,
-        }
+        yield replace(
+            row, cycles_per_inference=best.interval,
+            inferences_per_second=board.clock_mhz * 1e6 / best.interval,
+        )  # fmt: skip
 
 
 def make_timeline(plan: EnginePlan) -> Timeline:

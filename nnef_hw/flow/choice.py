@@ -9,6 +9,7 @@ from nnef_hw.architecture.architecture import AcceleratorPlan, Architecture
 from nnef_hw.errors import NnefHwError, ShortageError, raise_all
 from nnef_hw.hardware.devices import Target
 from nnef_hw.ir import Graph
+from nnef_hw.report.model.limits import OtherArchitecture
 
 __all__ = ["Candidates", "best_plan", "choose_plan"]
 
@@ -58,7 +59,7 @@ class Candidates:
 
     def plan(
         self, make: Callable[[Architecture[Any]], AcceleratorPlan], *, smallest: bool
-    ) -> tuple[AcceleratorPlan, list[dict[str, Any]]]:
+    ) -> tuple[AcceleratorPlan, list[OtherArchitecture]]:
         """Return the plan with the fewest cycles or LUTs, and what a report says of the others.
 
         Raises
@@ -69,13 +70,12 @@ class Candidates:
         plans = self.each(make)
         best = best_plan(plans, smallest=smallest)
         others = [
-            {"arch": plan.arch, "cycles_per_inference": plan.interval, "lut": plan.resources.lut,
-             "refused": None}
+            OtherArchitecture(plan.arch, plan.interval, plan.resources.lut, None)
             for plan in plans
             if plan is not best
-        ]  # fmt: skip
+        ]
         refused = [
-            {"arch": name, "cycles_per_inference": None, "lut": None, "refused": str(error)}
+            OtherArchitecture(name, None, None, str(error))
             for name, error in self._refusals.items()
         ]
         return best, others + refused
@@ -117,7 +117,7 @@ def choose_plan(
     target_fps: float | None = None,
     layer_counters: bool = False,
     batch: int = 1,
-) -> tuple[AcceleratorPlan, list[dict[str, Any]]]:
+) -> tuple[AcceleratorPlan, list[OtherArchitecture]]:
     """Return the fastest plan for a target, or the smallest one that reaches a frame rate.
 
     And what a report says of the others. Clock in MHz, frames per second, frames of a batch.

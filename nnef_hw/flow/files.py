@@ -6,6 +6,7 @@ from pathlib import Path
 
 from nnef_hw.hardware.families import Family
 from nnef_hw.place.toolchain import Toolchain, toolchain_of
+from nnef_hw.report.model.report import BuiltFile
 
 __all__ = ["built_files"]
 
@@ -34,18 +35,18 @@ PURPOSES = {
 """Patterns, in the order in which a page lists the files."""
 
 
-def built_files(folder: Path, family: Family) -> list[dict[str, str]]:
-    """Return ``path`` below a build's folder, and ``purpose``, of the files that are there.
+def built_files(folder: Path, family: Family) -> tuple[BuiltFile, ...]:
+    """Return the files that are in a build's folder.
 
     The report itself, which is written with this list, counts as there.
     """
-    rows = []
+    rows: list[BuiltFile] = []
     for pattern, purpose in _purposes(toolchain_of(family)).items():
         found = {path.relative_to(folder).as_posix() for path in folder.glob(pattern)}
         if pattern == "report.json":
             found = {pattern}
-        rows += [{"path": path, "purpose": purpose} for path in sorted(found)]
-    return rows
+        rows += [BuiltFile(path, purpose) for path in sorted(found)]
+    return tuple(rows)
 
 
 def _purposes(toolchain: Toolchain) -> dict[str, str]:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from nnef_hw.architecture.architecture import AcceleratorPlan
 from nnef_hw.architectures import ARCHITECTURES, AUTO
@@ -24,6 +24,7 @@ from nnef_hw.ir import Graph
 from nnef_hw.passes.time.stream_time import StreamTime
 from nnef_hw.quantize import Scheme
 from nnef_hw.quantize.judgement.warnings import QualityWarning
+from nnef_hw.report.model.limits import OtherArchitecture
 from nnef_hw.samples.samples import Samples
 
 __all__ = [
@@ -60,7 +61,7 @@ class PlannedModel:
     fixed: Graph
     canonical: Graph | None
     plan: AcceleratorPlan
-    others: list[dict[str, Any]]
+    others: list[OtherArchitecture]
     window: Graph | None = None
     warnings: tuple[QualityWarning, ...] = ()
 

@@ -27,7 +27,7 @@ from nnef_hw.flow.options import BuildOptions, PlannedModel, check_options
 from nnef_hw.flow.remedy import Asked, Ways, remedied
 from nnef_hw.flow.reporting import library_versions, write_report
 from nnef_hw.flow.sinks import bind_sinks
-from nnef_hw.flow.steps import Steps
+from nnef_hw.flow.steps import Compiled, Steps, Verified
 from nnef_hw.flow.summary import describe_steps
 from nnef_hw.flow.survey import narrowed
 from nnef_hw.flow.weights import (
@@ -46,6 +46,9 @@ from nnef_hw.place.toolchain import toolchain_of
 from nnef_hw.quantize.judgement.measure import NOISE_SAMPLES
 from nnef_hw.quantize.judgement.warnings import QualityWarning, announce
 from nnef_hw.reference import quantize_inputs, run_fixed
+from nnef_hw.report.model.checks import Accuracy, Simulation
+from nnef_hw.report.model.conversion import from_json, to_json
+from nnef_hw.report.model.report import Report
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.rtl import run_rtl
 from nnef_hw.run.simulate import (
@@ -114,7 +117,8 @@ def build(
         try:
             if options.fastest:
                 options = replace(options, clock_mhz=_fastest(options, target, missing, progress))
-            return _build(options, target, missing, progress)
+            plain: dict[str, Any] = to_json(_build(options, target, missing, progress))
+            return plain
         finally:
             # leftovers of threads that an interruption did not wait for
             remove_leftovers(options.out)
@@ -134,7 +138,9 @@ def _fastest(
 
     def place(clock: float) -> tuple[float, bool]:
         report = _build(replace(options, clock_mhz=clock), target, missing, progress)
-        return report["fmax_mhz"], report["timing_met"]
+        assert report.fmax_mhz is not None
+        assert report.timing_met is not None
+        return report.fmax_mhz, report.timing_met
 
     def search(_: Path) -> float:
         return search_clock(PROBE_FACTOR * target.clock_mhz, available, place)
@@ -145,7 +151,7 @@ def _fastest(
             _inputs_digest(options, target, graph, samples), repr(options.seeds),
             *tool_identities(target.device.family),
         )  # fmt: skip
-    return float(Steps(options.out).run("fastest", key, search))
+    return Steps(options.out).run("fastest", key, search, float)
 
 
 @contextlib.contextmanager
@@ -165,7 +171,7 @@ def _removed_on_failure(out: Path, missing: list[Path]) -> Iterator[None]:
 
 def _build(
     options: BuildOptions, target: Target, missing: list[Path], progress: Callable[[str], None]
-) -> dict[str, Any]:
+) -> Report:
     begin = time.perf_counter()
     steps = Steps(options.out)
     progress("compiling")
@@ -178,19 +184,19 @@ def _build(
     )
 
     verified, placed = _simulate_and_synthesize(options, folder, target, progress, steps)
-    if not verified["simulation"]["bit_exact"]:
+    if not verified.simulation.bit_exact:
         # A bitstream of wrong hardware is worth nothing.
         discard_steps(options.out, ("synthesize",))
         placed = None
-    seconds = {**compiled["seconds"], **verified["seconds"]}
+    seconds = {**compiled.seconds, **verified.seconds}
     if placed is not None:
         seconds |= {name: round(value, 2) for name, value in placed.seconds.items()}
     seconds["total"] = round(time.perf_counter() - begin, 2)
 
     report = write_report(options, folder, target, compiled, verified, placed, seconds, steps)
     if not isinstance(options.model, PlannedModel):  # its samples and losses are told already
-        announce(map(QualityWarning.from_json, report["warnings"]))
-    require_exact(report["simulation"])
+        announce(report.warnings)
+    require_exact(to_json(verified.simulation))
     if not steps.done:
         progress(UP_TO_DATE)
     return report
@@ -228,7 +234,7 @@ def _inputs_digest(
 
 def _compile(
     options: BuildOptions, target: Target, progress: Callable[[str], None], steps: Steps
-) -> tuple[dict[str, Any], PlannedModel | None]:
+) -> tuple[Compiled, PlannedModel | None]:
     """Quantize, schedule and emit; return what the report says of that, and the model.
 
     The model is None if an earlier build has left all files.
@@ -243,7 +249,7 @@ def _compile(
 
     made: PlannedModel | None = None
 
-    def produce(folder: Path) -> dict[str, Any]:
+    def produce(folder: Path) -> Compiled:
         nonlocal made
         if options.sinks:
             bind_sinks(options.sinks, graph, target)  # better now than after quantizing
@@ -265,14 +271,10 @@ def _compile(
         if fixed.rows:
             fastest = options.target_fps is None
             described = describe_steps(fixed, made.window, target, plan, fastest=fastest)
-        return {
-            "stream": described,
-            "seconds": {"compile": round(time.perf_counter() - begin, 2)},
-            "others": made.others,
-            "warnings": [warning.to_json() for warning in made.warnings],
-        }
+        seconds = {"compile": round(time.perf_counter() - begin, 2)}
+        return Compiled(described, tuple(made.others), made.warnings, seconds)
 
-    return dict(steps.run("compile", key, produce)), made
+    return steps.run("compile", key, produce, Compiled), made
 
 
 def _plan(
@@ -345,9 +347,9 @@ def _simulate_and_synthesize(
     target: Target,
     progress: Callable[[str], None],
     steps: Steps,
-) -> tuple[dict[str, Any], SynthesisResult | None]:
+) -> tuple[Verified, SynthesisResult | None]:
     """Do both side by side; without a board there is nothing to synthesize."""
-    verified: dict[str, Any] = {}
+    verified: list[Verified] = []
     placed: list[SynthesisResult] = []
     doing: dict[str, str] = {}
 
@@ -361,7 +363,7 @@ def _simulate_and_synthesize(
 
     def simulate() -> None:
         say("simulate", "simulating")
-        verified.update(_simulate(options, folder, steps))
+        verified.append(_simulate(options, folder, steps))
         say("simulate", None)
 
     def place() -> None:
@@ -375,11 +377,11 @@ def _simulate_and_synthesize(
     run_parallel(jobs)
     if options.weights_of is not None:
         kept = inherit_bitstream(BuildFolder.open(options.weights_of), options.out)
-        return verified, kept
-    return verified, placed[0] if placed else None
+        return verified[0], kept
+    return verified[0], placed[0] if placed else None
 
 
-def _simulate(options: BuildOptions, folder: BuildFolder, steps: Steps) -> dict[str, Any]:
+def _simulate(options: BuildOptions, folder: BuildFolder, steps: Steps) -> Verified:
     """Run samples, or random frames, through the Verilog; score the outputs.
 
     How many frames the time allows is measured, not predicted: like the times it may be another
@@ -399,7 +401,7 @@ def _simulate(options: BuildOptions, folder: BuildFolder, steps: Steps) -> dict[
         *library_versions(),
     )  # fmt: skip
 
-    def produce(_: Path) -> dict[str, Any]:
+    def produce(_: Path) -> Verified:
         begin = time.perf_counter()
         codes = random_codes(fixed) if samples is None else quantize_inputs(fixed, samples.inputs)
         available = len(codes[fixed.inputs[0]])
@@ -413,7 +415,8 @@ def _simulate(options: BuildOptions, folder: BuildFolder, steps: Steps) -> dict[
         outcome = run_rtl(verilog, folder.plan, fixed, fed, top=top, **limit)
         order = order[: len(outcome.codes[fixed.outputs[0]])]
         expected = run_fixed(fixed, {name: values[order] for name, values in codes.items()})
-        accuracy, noise, losses = None, {}, []
+        accuracy, noise = None, {}
+        losses: list[QualityWarning] = []
         if samples is not None:
             is_float = folder.canonical is not None
             mask = samples.evaluation_mask() if is_float else np.ones(len(samples), bool)
@@ -428,16 +431,16 @@ def _simulate(options: BuildOptions, folder: BuildFolder, steps: Steps) -> dict[
             rows = layer_quality(folder.canonical, fixed, samples[mask][:NOISE_SAMPLES])
             noise = {row["name"]: row["sqnr_db"] for row in rows}
             losses = found_losses(folder.canonical, fixed, noise, accuracy, int(mask.sum()))
-        return {
-            "simulation": simulation_row(folder.plan, outcome, expected, available=available),
-            "accuracy": accuracy,
-            "noise": noise,
-            "losses": [warning.to_json() for warning in losses],
-            "seconds": {"simulate": round(time.perf_counter() - begin, 2)},
-        }
+        row = simulation_row(folder.plan, outcome, expected, available=available)
+        return Verified(
+            from_json(row, Simulation),
+            None if accuracy is None else from_json(accuracy, Accuracy),
+            noise,
+            tuple(losses),
+            {"simulate": round(time.perf_counter() - begin, 2)},
+        )
 
-    value: dict[str, Any] = steps.run("simulate", key, produce)
-    return value
+    return steps.run("simulate", key, produce, Verified)
 
 
 def _synthesize(
@@ -456,7 +459,7 @@ def _synthesize(
         verilog, constraints, repr((plan.clock_mhz, target, seeds)), *tool_identities(family)
     )
 
-    def produce(scratch: Path) -> dict[str, Any]:
+    def produce(scratch: Path) -> SynthesisResult:
         with _kept_if_refused(logs):
             result = synthesize(
                 verilog, top="board_top", family=family, device=target.part,
@@ -466,10 +469,9 @@ def _synthesize(
             )  # fmt: skip
         # Made by the step before; a file belongs to one step only.
         (scratch / "board" / constraints.name).unlink(missing_ok=True)
-        return result.to_json()
+        return result
 
-    found = steps.run("synthesize", key, produce)
-    return SynthesisResult.from_json(found)
+    return steps.run("synthesize", key, produce, SynthesisResult)
 
 
 @contextlib.contextmanager

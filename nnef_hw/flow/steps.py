@@ -2,14 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from nnef_hw.flow.cache import cached_step
+from nnef_hw.quantize.judgement.warnings import QualityWarning
+from nnef_hw.report.model.checks import Accuracy, Simulation
+from nnef_hw.report.model.conversion import from_json, to_json
+from nnef_hw.report.model.limits import OtherArchitecture, StepOfStream
 
-__all__ = ["Steps"]
+__all__ = ["Compiled", "Steps", "Verified"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """What the first step of a build says: notes of its report.
+
+    Parameters
+    ----------
+    stream, others, warnings, seconds
+        Fields of :class:`.Report`; of the seconds those of this step.
+    """
+
+    stream: StepOfStream | None
+    others: tuple[OtherArchitecture, ...]
+    warnings: tuple[QualityWarning, ...]
+    seconds: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What the simulation of a build says.
+
+    Parameters
+    ----------
+    simulation, accuracy, noise, seconds
+        Fields of :class:`.Report`; of the seconds those of this step.
+    losses
+        Why to doubt the network, by its scores.
+    """
+
+    simulation: Simulation
+    accuracy: Accuracy | None
+    noise: Mapping[str, float | None]
+    losses: tuple[QualityWarning, ...]
+    seconds: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +60,14 @@ class Steps:
     folder: Path
     done: list[str] = field(default_factory=list)
 
-    def run(self, name: str, key: str, produce: Callable[[Path], Any]) -> Any:
-        """Do a step, unless it is done, as :func:`~nnef_hw.flow.cache.cached_step` says."""
-        value, is_new = cached_step(self.folder, name, key, produce)
+    def run(self, name: str, key: str, produce: Callable[[Path], T], kind: type[T]) -> T:
+        """Do a step, unless it is done, as :func:`~nnef_hw.flow.cache.cached_step` says.
+
+        ``kind`` is the type of what it returns, which the record of the step has as JSON.
+        """
+        value, is_new = cached_step(
+            self.folder, name, key, lambda scratch: to_json(produce(scratch))
+        )
         if is_new:
             self.done.append(name)
-        return value
+        return from_json(value, kind)

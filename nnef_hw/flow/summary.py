@@ -1,10 +1,9 @@
-"""The report of a build as plain data: what ``build --json`` prints and the pages show."""
+"""The report of a build put together of what its steps found."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from nnef_hw.architecture.architecture import AcceleratorPlan
 from nnef_hw.architectures import find_architecture
@@ -15,6 +14,11 @@ from nnef_hw.host.protocol import MAX_PAYLOAD
 from nnef_hw.ir import Graph
 from nnef_hw.place.critical import OUTSIDE, SHARED, name_parts, owners_of
 from nnef_hw.place.result import SynthesisResult
+from nnef_hw.quantize.judgement.warnings import QualityWarning
+from nnef_hw.report.model.checks import Accuracy, Simulation
+from nnef_hw.report.model.device import Floorplan, Placed, ResourceUse
+from nnef_hw.report.model.limits import OtherArchitecture, StepOfStream
+from nnef_hw.report.model.report import Insides, Origin, Report
 from nnef_hw.report.models import inspect_model
 
 __all__ = ["describe_steps", "make_report"]
@@ -25,92 +29,99 @@ PACKET_OVERHEAD = 7
 def make_report(
     *,
     plan: AcceleratorPlan,
-    insides: dict[str, Any],
-    others: list[dict[str, Any]],
-    stream: dict[str, Any] | None = None,
+    insides: Insides,
+    others: Sequence[OtherArchitecture],
+    stream: StepOfStream | None = None,
     target: Target,
     link: HostLink,
     synthesis: SynthesisResult | None,
-    simulation: dict[str, Any] | None,
-    accuracy: dict[str, Any] | None,
+    simulation: Simulation | None,
+    accuracy: Accuracy | None,
     bitstream: str | None,
-    seconds: dict[str, float],
-    commands: list[str],
+    seconds: Mapping[str, float],
+    commands: Sequence[str],
     noise: Mapping[str, float | None] | None = None,
-    warnings: Sequence[Mapping[str, Any]] = (),
-    regions: Mapping[str, Mapping[str, Sequence[Sequence[int]]]] | None = None,
-    origin: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    """Gather everything that is known of a build (keys: docs/command_line.md).
+    warnings: Sequence[QualityWarning] = (),
+    floorplan: Floorplan | None = None,
+    origin: Origin | None = None,
+) -> Report:
+    """Gather everything that is known of a build.
 
-    ``insides`` are the architecture's:
-    :meth:`nnef_hw.architecture.architecture.Architecture.report`, and ``others`` the architectures
-    that were not taken: :meth:`nnef_hw.flow.choice.Candidates.plan`; ``stream`` is of
-    :func:`describe_steps`; ``noise`` the signal to noise ratio of layers' results in dB;
-    ``warnings`` why to doubt the network; ``regions`` of a placed design as
-    :func:`nnef_hw.place.floorplan.share_out` names them; ``origin`` says of what the build was
-    made: ``model_hash``, ``tools`` and ``files``.
+    Parameters
+    ----------
+    insides
+        Those of the plan's architecture.
+    others, stream, accuracy, noise, warnings
+        Fields of the report.
+    floorplan
+        Places in a placed design, by its layers.
+    origin
+        What the build was made of; None before it.
     """
-    core = plan.clock_mhz * 1e6 / plan.interval
-    return {
-        "model": plan.model,
-        "board": plan.board,
-        "device": plan.device,
-        "arch": plan.arch,
-        "other_architectures": others,
-        "stream": stream,
-        "macs": plan.macs,
-        "multipliers": plan.multipliers,
-        "cycles_per_inference": plan.interval,
-        "latency_cycles": plan.latency,
-        "batch": plan.batch,
-        "period": plan.period,
-        "settling": plan.settling,
-        "mac_utilization": plan.mac_utilization,
-        "clock_mhz": plan.clock_mhz,
-        "fmax_mhz": synthesis.fmax_mhz if synthesis else None,
-        "timing_met": synthesis.timing_met if synthesis else None,
-        "fmax_mhz_by_seed": synthesis.seeds if synthesis else {},
-        "seed": synthesis.seed if synthesis else None,
-        "longest_path": name_parts(
-            synthesis.path if synthesis else [],
-            owners_of(plan.stations),
-        ),
-        "inferences_per_second": core,
-        "link_inferences_per_second": (
-            min(core, _link_rate(plan, link)) if target.link_lut else None
-        ),
-        "resources": _resources(plan, target, synthesis),
-        "placed": None if regions is None else _placed(regions),
-        "bitstream": bitstream,
-        "simulation": simulation,
-        "accuracy": accuracy,
-        "noise": dict(noise or {}),
-        "warnings": list(warnings),
-        "inputs": [port.tensor for port in plan.inputs],
-        "outputs": [port.tensor for port in plan.outputs],
-        "link": plan.link.to_json(),
-        **insides,
-        **(origin or {}),
-        "seconds": seconds,
-        "commands": commands,
-    }
+    origin = origin or Origin()
+    return Report(
+        model=plan.model,
+        board=plan.board,
+        device=plan.device,
+        arch=plan.arch,
+        other_architectures=tuple(others),
+        stream=stream,
+        macs=plan.macs,
+        multipliers=plan.multipliers,
+        cycles_per_inference=plan.interval,
+        latency_cycles=plan.latency,
+        batch=plan.batch,
+        period=plan.period,
+        settling=plan.settling,
+        mac_utilization=plan.mac_utilization,
+        clock_mhz=plan.clock_mhz,
+        fmax_mhz=synthesis.fmax_mhz if synthesis else None,
+        timing_met=synthesis.timing_met if synthesis else None,
+        fmax_mhz_by_seed=synthesis.seeds if synthesis else {},
+        seed=synthesis.seed if synthesis else None,
+        longest_path=name_parts(synthesis.path if synthesis else [], owners_of(plan.stations)),
+        inferences_per_second=(core := plan.clock_mhz * 1e6 / plan.interval),
+        link_inferences_per_second=min(core, _link_rate(plan, link)) if target.link_lut else None,
+        resources=_resources(plan, target, synthesis),
+        placed=None if floorplan is None else _placed(floorplan),
+        bitstream=bitstream,
+        simulation=simulation,
+        accuracy=accuracy,
+        noise=noise or {},
+        warnings=tuple(warnings),
+        inputs=tuple(port.tensor for port in plan.inputs),
+        outputs=tuple(port.tensor for port in plan.outputs),
+        link=plan.link,
+        layers=insides.layers,
+        headroom=insides.headroom,
+        beat=insides.beat,
+        roofs=insides.roofs,
+        boards=insides.boards,
+        in_turn=insides.in_turn,
+        loop=insides.loop,
+        memory=insides.memory,
+        memory_map=insides.memory_map,
+        shared=insides.shared,
+        model_hash=origin.model_hash,
+        tools=origin.tools,
+        files=origin.files,
+        seconds=seconds,
+        commands=tuple(commands),
+    )
 
 
-def _placed(regions: Mapping[str, Mapping[str, Sequence[Sequence[int]]]]) -> dict[str, Any]:
-    """Return what layers take of each resource; ``shared`` is what all take turns on."""
+def _placed(floorplan: Floorplan) -> Placed:
+    """Return what layers take of each resource."""
     counts = {
         name: {key: sum(count for _, _, count in found) for key, found in resources.items()}
-        for name, resources in regions.items()
+        for name, resources in floorplan.regions.items()
     }
-    return {
-        "link": counts.pop(OUTSIDE, {}), "shared": counts.pop(SHARED, None), "layers": counts,
-    }  # fmt: skip
+    return Placed(link=counts.pop(OUTSIDE, {}), shared=counts.pop(SHARED, None), layers=counts)
 
 
 def describe_steps(
     step: Graph, window: Graph | None, target: Target, plan: AcceleratorPlan, *, fastest: bool
-) -> dict[str, Any]:
+) -> StepOfStream:
     """Say what a network that runs step by step has to do for a window, were it run as a whole.
 
     Parameters
@@ -123,49 +134,36 @@ def describe_steps(
         The plan of a step.
     fastest
         Whether that is the fastest one, so that a window's can be compared with it.
-
-    Returns
-    -------
-    dict
-        By input, rows of a step and of a window; MACs and cycles of a window on the same target:
-        null where it does not fit, or cannot be compared. Of a window that is not known all of it
-        is null.
     """
-    described: dict[str, Any] = {
-        "rows": {name: found.rows for name, found in step.rows.items()},
-        "window_rows": None,
-        "window_macs": None,
-        "window_cycles": None,
-    }
+    rows = {name: found.rows for name, found in step.rows.items()}
     if window is None:
-        return described
+        return StepOfStream(rows=rows)
     cycles, architecture = None, find_architecture(plan.arch)
     with contextlib.suppress(NnefHwError):
         if fastest:
             cycles = architecture.plan(window, target, clock_mhz=plan.clock_mhz).interval
-    return {
-        **described,
-        "window_rows": {
+    return StepOfStream(
+        rows=rows,
+        window_rows={
             name: window.tensor(name).shape[found.axis] for name, found in step.rows.items()
         },
-        "window_macs": inspect_model(window)["macs"],
-        "window_cycles": cycles,
-    }
+        window_macs=inspect_model(window)["macs"],
+        window_cycles=cycles,
+    )
 
 
 def _resources(
     plan: AcceleratorPlan, target: Target, synthesis: SynthesisResult | None
-) -> dict[str, dict[str, int | None]]:
-    estimated = plan.resources.to_json()
+) -> dict[str, ResourceUse]:
     is_placed = synthesis is not None and synthesis.is_placed
     used = {} if synthesis is None else synthesis.resources
     return {
-        name: {
-            "used": used[name].used if name in used else (0 if is_placed else None),
-            "available": getattr(target.device, name),
-            "estimated": estimated[name],
-        }
-        for name in ("lut", "ff", "dsp", "bram", "spram")
+        name: ResourceUse(
+            used[name].used if name in used else (0 if is_placed else None),
+            available=getattr(target.device, name),
+            estimated=estimated,
+        )
+        for name, estimated in plan.resources.to_json().items()
     }
 
 

@@ -29,7 +29,13 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """Primitives of a device: LUT4s, flip-flops, DSP blocks, block RAMs, single-port RAMs."""
+    """Primitives of a device.
+
+    Parameters
+    ----------
+    lut, ff, dsp, bram, spram
+        LUT4s, flip-flops, DSP blocks, block RAMs, single-port RAMs.
+    """
 
     lut: int = 0
     ff: int = 0

@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from nnef_hw.architecture.architecture import Station
+from nnef_hw.report.model.device import LongestPath, PathPart
 
 __all__ = [
     "ADDED",
@@ -33,9 +34,7 @@ def owners_of(stations: Iterable[Station]) -> dict[str, str]:
     return owners
 
 
-def name_parts(
-    path: Sequence[Sequence[Any]], instances: Mapping[str, str]
-) -> dict[str, Any] | None:
+def name_parts(path: Sequence[Sequence[Any]], instances: Mapping[str, str]) -> LongestPath | None:
     """Return the parts of the design that a path leads through.
 
     Parameters
@@ -47,9 +46,8 @@ def name_parts(
 
     Returns
     -------
-    dict
-        ``ns`` of the whole path, and ``parts`` in their order: ``name`` and ``ns``. None if there
-        is no path.
+    LongestPath
+        None if there is no path.
     """
     if not path:
         return None
@@ -58,11 +56,11 @@ def name_parts(
         # nextpnr's own cells are amid the carry chain or the net of the cell before
         is_added = cell.startswith(ADDED) and named
         named.append((named[-1][0] if is_added else _name(cell, instances), delay))
-    parts = [
-        {"name": name, "ns": round(sum(delay for _, delay in hops), 3)}
+    parts = tuple(
+        PathPart(name, round(sum(delay for _, delay in hops), 3))
         for name, hops in groupby(named, key=lambda hop: hop[0])
-    ]
-    return {"ns": round(sum(delay for _, delay in named), 3), "parts": parts}
+    )
+    return LongestPath(round(sum(delay for _, delay in named), 3), parts)
 
 
 def _name(cell: str, instances: Mapping[str, str]) -> str:

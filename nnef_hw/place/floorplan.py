@@ -3,27 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
 
 from nnef_hw.place.critical import OUTSIDE
+from nnef_hw.report.model.device import Floorplan, Spots
 
-__all__ = ["share_out"]
+__all__ = ["Places", "share_out"]
 
 
-def share_out(places: Mapping[str, Any], owners: Mapping[str, str]) -> dict[str, Any]:
-    """Return the places with ``regions`` by the names of owners instead of ``blocks``.
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where the cells of a placed design are, by the instances in the accelerator.
 
     Parameters
     ----------
-    places
-        ``size`` in columns and rows; ``path``, the [column, row] along the path that limits the
-        clock; and ``blocks[instance][resource]``, a list of [column, row, number].
-    owners
-        Names by instances in the accelerator; what nobody owns is that of ``""``.
+    size, path
+        As :class:`.Floorplan` has them.
+    blocks
+        Spots by instance and by resource.
     """
-    regions: dict[str, dict[str, list[list[int]]]] = {}
-    for block, resources in places["blocks"].items():
+
+    size: tuple[int, int]
+    path: tuple[tuple[int, int], ...]
+    blocks: Mapping[str, Mapping[str, Spots]]
+
+
+def share_out(places: Places, owners: Mapping[str, str]) -> Floorplan:
+    """Return the places by the names of owners; what nobody owns is that of ``""``.
+
+    Parameters
+    ----------
+    owners
+        Names by instances in the accelerator.
+    """
+    regions: dict[str, dict[str, list[tuple[int, int, int]]]] = {}
+    for block, resources in places.blocks.items():
         region = regions.setdefault(owners.get(block, OUTSIDE), {})
         for resource, found in resources.items():
             region.setdefault(resource, []).extend(found)
-    return {"size": places["size"], "path": places["path"], "regions": regions}
+    return Floorplan(places.size, places.path, regions)

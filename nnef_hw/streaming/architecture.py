@@ -9,6 +9,7 @@ from nnef_hw.architecture.room import WeightRoom
 from nnef_hw.errors import NnefHwError, UsageError
 from nnef_hw.hardware.devices import Target
 from nnef_hw.ir import Graph
+from nnef_hw.report.model.report import Insides
 from nnef_hw.streaming.beats.activity import make_timeline, predict_work
 from nnef_hw.streaming.beats.beats import predict_interval, predict_spacing
 from nnef_hw.streaming.foldings.lower import lower
@@ -82,5 +83,5 @@ class Streaming(Architecture[StreamingPlan]):
 
     def report(
         self, plan: StreamingPlan, graph: Graph, target: Target, timeline: Timeline
-    ) -> dict[str, Any]:
+    ) -> Insides:
         return report_plan(plan, graph, target, timeline)

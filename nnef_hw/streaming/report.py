@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Iterator, Mapping
 
 from nnef_hw.architecture.architecture import Activity, Timeline
 from nnef_hw.boards import BOARDS
 from nnef_hw.hardware.devices import Target
 from nnef_hw.ir import Graph, stream_image
+from nnef_hw.report.model.layers import LayerReport, LayerSource, Overlap
+from nnef_hw.report.model.limits import BoardOutlook, Headroom, Limit, Roofs
+from nnef_hw.report.model.report import Insides
 from nnef_hw.streaming.foldings.block import Block
 from nnef_hw.streaming.foldings.lower import lower
 from nnef_hw.streaming.foldings.plan import LayerGraph, StreamingPlan
@@ -21,9 +22,7 @@ from nnef_hw.streaming.search.loop_search import layers_in_loops
 __all__ = ["report_plan"]
 
 
-def report_plan(
-    plan: StreamingPlan, graph: Graph, target: Target, timeline: Timeline
-) -> dict[str, Any]:
+def report_plan(plan: StreamingPlan, graph: Graph, target: Target, timeline: Timeline) -> Insides:
     """Return what :meth:`.Architecture.report` says."""
     graph = plan.graph_of(graph)
     network = lower(graph)
@@ -34,26 +33,26 @@ def report_plan(
             *(block.tensor for block in plan.blocks),
         )
     }
-    return {
-        "layers": [
-            {**_layer(graph, plan, block, codes, activity), "overlap": _overlap(block)}
+    return Insides(
+        layers=tuple(
+            _layer(graph, plan, block, codes, activity)
             for block, activity in zip(plan.blocks, timeline.blocks, strict=True)
-        ],
-        "headroom": _headroom(plan, network, target, _beats(plan, codes)),
-        "beat": _beat(plan, network),
-        "roofs": _roofs(plan, target, _beats(plan, codes)),
-        "boards": _boards(network, plan, target),
-        "in_turn": False,
-        "loop": _loop(plan),
-    }
+        ),
+        headroom=_headroom(plan, network, target, _beats(plan, codes)),
+        beat=_beat(plan, network),
+        roofs=_roofs(plan, target, _beats(plan, codes)),
+        boards=tuple(_boards(network, plan, target)),
+        in_turn=False,
+        loop=_loop(plan),
+    )
 
 
-def _loop(plan: StreamingPlan) -> list[str]:
+def _loop(plan: StreamingPlan) -> tuple[str, ...]:
     """Return the layers of loops, if the time around one is what bounds the interval."""
     if plan.interval <= max(block.cycles for block in plan.blocks):
-        return []
+        return ()
     looped = layers_in_loops(plan.blocks)
-    return [block.name for block in plan.blocks if block.tensor in looped]
+    return tuple(block.name for block in plan.blocks if block.tensor in looped)
 
 
 def _beat(plan: StreamingPlan, network: LayerGraph) -> str:
@@ -73,55 +72,52 @@ def _beats(plan: StreamingPlan, codes: Mapping[str, int]) -> dict[str, int]:
 
 def _headroom(
     plan: StreamingPlan, network: LayerGraph, target: Target, beats: Mapping[str, int]
-) -> dict[str, Any]:
+) -> Headroom:
     """Return what half the interval would take, with the busiest stream of every limit."""
-    value = asdict(find_headroom(plan, network, target.device))
+    found = find_headroom(plan, network, target.device)
     blocks = {block.name: block for block in plan.blocks}
-    for limit in value["limits"]:
-        block = blocks[limit["name"]]
-        streams = (block.tensor, *(source.tensor for source in block.sources))
-        limit["codes"] = max(beats[tensor] for tensor in streams)
-    return value
+
+    def busiest(name: str) -> int:
+        block = blocks[name]
+        return max(beats[x] for x in (block.tensor, *(source.tensor for source in block.sources)))
+
+    return Headroom(
+        wanted=found.wanted,
+        cycles=found.cycles,
+        multipliers=found.multipliers,
+        limits=tuple(Limit(x.name, x.cycles, busiest(x.name)) for x in found.limits),
+        changes=found.changes,
+        lacking=found.lacking,
+        resources=found.resources,
+    )
 
 
-def _boards(network: LayerGraph, plan: StreamingPlan, target: Target) -> list[dict[str, Any]]:
-    """Return the best that each board could make of the network, its own target's first."""
-    targets = [target, *(board for board in BOARDS if board.name != target.name)]
+def _boards(network: LayerGraph, plan: StreamingPlan, target: Target) -> Iterator[BoardOutlook]:
+    """Yield the best that each board could make of the network, its own target's first."""
     if _loop(plan):
         # What the way around a loop takes on other boards only a design for them would show.
-        fps = plan.clock_mhz * 1e6 / plan.interval
-        return [
-            {
-                "board": target.name, "device": target.device.name, "clock_mhz": plan.clock_mhz,
-                "cycles_per_inference": plan.interval, "inferences_per_second": fps,
-                "with_twice": {}, "floor": None,
-            }
-        ]  # fmt: skip
+        yield BoardOutlook(
+            board=target.name, device=target.device.name, clock_mhz=plan.clock_mhz,
+            cycles_per_inference=plan.interval,
+            inferences_per_second=plan.clock_mhz * 1e6 / plan.interval, with_twice={},
+        )  # fmt: skip
+        return
+    targets = [target, *(board for board in BOARDS if board.name != target.name)]
     ceilings = find_ceilings(network, targets, plan.blocks)
-    rows = []
     for board in targets:
-        ceiling = ceilings[board.name]
-        row = {
-            "board": board.name,
-            "device": board.device.name,
-            "clock_mhz": board.clock_mhz,
-            "cycles_per_inference": None,
-            "inferences_per_second": None,
-            "with_twice": {},
-            "floor": None,
-        }
-        if ceiling:
-            row |= {
-                "cycles_per_inference": ceiling.interval,
-                "inferences_per_second": board.clock_mhz * 1e6 / ceiling.interval,
-                "with_twice": dict(ceiling.with_twice),
-                "floor": ceiling.floor,
-            }
-        rows.append(row)
-    return rows
+        name, device, clock = board.name, board.device.name, board.clock_mhz
+        ceiling = ceilings[name]
+        if ceiling is None:
+            yield BoardOutlook(board=name, device=device, clock_mhz=clock, with_twice={})
+        else:
+            yield BoardOutlook(
+                board=name, device=device, clock_mhz=clock, cycles_per_inference=ceiling.interval,
+                inferences_per_second=clock * 1e6 / ceiling.interval,
+                with_twice=ceiling.with_twice, floor=ceiling.floor,
+            )  # fmt: skip
 
 
-def _roofs(plan: StreamingPlan, target: Target, beats: Mapping[str, int]) -> dict[str, float]:
+def _roofs(plan: StreamingPlan, target: Target, beats: Mapping[str, int]) -> Roofs:
     """Return what bounds MACs per cycle: multipliers, and streams of one beat per cycle.
 
     As many LUTs may multiply as the rest of the design leaves, in multipliers like those it has.
@@ -133,26 +129,23 @@ def _roofs(plan: StreamingPlan, target: Target, beats: Mapping[str, int]) -> dic
     used = sum(part.product_luts(device) or part.resources(device).lut for part in arrays)
     free = usable_luts(device, plan.resources.lut) - plan.resources.lut
     each = used / in_logic if in_logic else device.lut_multiplier
-    return {
-        "dsp_multipliers": device.products,
-        "multipliers": device.products + in_logic + max(0, int(free / each)),
-        "macs_per_multiplier": 2 if device.sums_per_dsp else 1,
-        "input": plan.macs / max(port.beats for port in plan.inputs),
-        "streams": plan.macs / max(beats.values()),
-    }
+    return Roofs(
+        dsp_multipliers=device.products,
+        multipliers=device.products + in_logic + max(0, int(free / each)),
+        macs_per_multiplier=2 if device.sums_per_dsp else 1,
+        input=plan.macs / max(port.beats for port in plan.inputs),
+        streams=plan.macs / max(beats.values()),
+    )
 
 
-def _overlap(block: Block) -> dict[str, int] | None:
+def _overlap(block: Block) -> Overlap | None:
     """Return what a block of several frames at once has more than one of a frame at a time."""
     folding = block.layer.without_overlap(block.folding)
     if folding is None:
         return None
     alone = Block.of(block.layer, folding, block.device)
-    more = {
-        name: getattr(block.resources, name) - getattr(alone.resources, name)
-        for name in ("lut", "bram")
-    }
-    return {"cycles_alone": alone.cycles, **more}
+    used, least = block.resources, alone.resources
+    return Overlap(alone.cycles, lut=used.lut - least.lut, bram=used.bram - least.bram)
 
 
 def _layer(
@@ -161,37 +154,39 @@ def _layer(
     block: Block,
     codes: Mapping[str, int],
     activity: Activity,
-) -> dict[str, Any]:
-    layer, folding = block.layer, block.folding
-    node = layer.node
-    return {
-        "name": block.name,
-        "op": block.op,
-        "kind": block.kind,
-        "location": str(node.location.in_file) if node.location else None,
-        "sources": [
-            {"tensor": source.tensor, "fifo": source.depth, "codes": codes[source.tensor]}
+) -> LayerReport:
+    layer, node = block.layer, block.layer.node
+    used = block.macs / (plan.interval * block.multipliers) if block.multipliers else None
+    return LayerReport(
+        name=block.name,
+        op=block.op,
+        kind=block.kind,
+        location=str(node.location.in_file) if node.location else None,
+        sources=tuple(
+            LayerSource(source.tensor, source.depth, codes[source.tensor])
             for source in block.sources
-        ],
-        "tensor": block.tensor,
-        "codes": codes[block.tensor],
-        "input_image": list(stream_image(graph.tensor(node.inputs[0]).shape)),
-        "output_image": list(stream_image(graph.tensor(node.outputs[0]).shape)),
-        "kernel": list(layer.image.kernel) if layer.image else None,
-        "parameters": layer.weights_of_model + layer.biases,
-        "macs": block.macs,
-        "multipliers": block.multipliers,
-        **folding.shape,
-        "in_dsp": block.in_dsp,
-        "cycles": block.cycles,
-        "busy_cycles": sum(activity.busy),
-        "waiting_cycles": sum(activity.waiting),
-        "utilization": block.macs / (plan.interval * block.multipliers)
-        if block.multipliers
-        else None,
-        "line_buffer_bytes": -(-sum(part.kept_bits for part in block.parts) // 8),
-        "weight_bytes": -(-layer.weights_of_model * layer.weight_bits // 8),
-        "dsp": block.resources.dsp,
-        "bram": block.resources.bram,
-        "lut": block.resources.lut,
-    }
+        ),
+        tensor=block.tensor,
+        codes=codes[block.tensor],
+        input_image=tuple(stream_image(graph.tensor(node.inputs[0]).shape)),
+        output_image=tuple(stream_image(graph.tensor(node.outputs[0]).shape)),
+        kernel=tuple(layer.image.kernel) if layer.image else None,
+        parameters=layer.weights_of_model + layer.biases,
+        macs=block.macs,
+        multipliers=block.multipliers,
+        rows=block.shape["rows"],
+        lanes=block.shape["lanes"],
+        taps=block.shape["taps"],
+        lines=block.shape["lines"],
+        in_dsp=block.in_dsp,
+        cycles=block.cycles,
+        busy_cycles=sum(activity.busy),
+        waiting_cycles=sum(activity.waiting),
+        utilization=used,
+        line_buffer_bytes=-(-sum(part.kept_bits for part in block.parts) // 8),
+        weight_bytes=-(-layer.weights_of_model * layer.weight_bits // 8),
+        dsp=block.resources.dsp,
+        bram=block.resources.bram,
+        lut=block.resources.lut,
+        overlap=_overlap(block),
+    )

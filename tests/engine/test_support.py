@@ -170,15 +170,15 @@ def test_report(builder, rng, fix):
     plan = ENGINE.plan(graph, board)
     timeline = ENGINE.timeline(plan)
     report = ENGINE.report(plan, graph, board, timeline)
-    layer, tail = report["layers"]
-    assert layer["macs"] == plan.macs == 16 * 8 * 4 * 9
-    assert layer["cycles"] == layer["busy_cycles"] + layer["waiting_cycles"]
-    assert (tail["multipliers"], report["in_turn"]) == (0, True)
-    assert sum(timeline.blocks[0].busy) == layer["busy_cycles"]
-    assert sum(timeline.blocks[0].waiting) == layer["waiting_cycles"]
+    layer, tail = report.layers
+    assert layer.macs == plan.macs == 16 * 8 * 4 * 9
+    assert layer.cycles == layer.busy_cycles + layer.waiting_cycles
+    assert (tail.multipliers, report.in_turn) == (0, True)
+    assert sum(timeline.blocks[0].busy) == layer.busy_cycles
+    assert sum(timeline.blocks[0].waiting) == layer.waiting_cycles
     assert sum(timeline.inputs[0].busy) == 16
     [work, _] = ENGINE.predict_work(plan, 1, 3, 4)
-    assert (work.busy, work.waiting) == (2 * layer["busy_cycles"], 2 * layer["waiting_cycles"])
+    assert (work.busy, work.waiting) == (2 * layer.busy_cycles, 2 * layer.waiting_cycles)
     assert work.busy + work.waiting + work.starved == 2 * plan.interval
 
 

@@ -10,7 +10,8 @@ from nnef_hw.flow.summary import _link_rate, make_report
 from nnef_hw.passes import simplify
 from nnef_hw.place.result import Resource, SynthesisResult
 from nnef_hw.quantize import quantize
-from nnef_hw.report import write_html
+from nnef_hw.report.model.conversion import to_json
+from nnef_hw.report.pages.html import write_html
 from nnef_hw.streaming.architecture import Streaming
 from nnef_hw.streaming.search.solver import schedule
 from nnef_hw.testing import GraphBuilder
@@ -45,7 +46,7 @@ def report(fixed, plan):
         known |= {"seconds": {}, "commands": [], "link": Uart(), "target": TARGET, "others": []}
         timeline = Streaming().timeline(plan)
         known |= {"insides": Streaming().report(plan, fixed, TARGET, timeline)}
-        return make_report(plan=plan, **known | changes)
+        return to_json(make_report(plan=plan, **known | changes))
 
     return report
 
@@ -138,11 +139,11 @@ def branching():
     target = find_board("ulx3s_85f")
     plan = schedule(fixed, target)
     timeline = Streaming().timeline(plan)
-    return plan, timeline, make_report(
+    return plan, timeline, to_json(make_report(
         plan=plan, insides=Streaming().report(plan, fixed, target, timeline), target=target,
         link=Uart(), synthesis=None, simulation=None, accuracy=None, bitstream=None,
         seconds={}, commands=[], others=[],
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 def test_layers_know_what_they_read(branching):

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 from nnef_hw.place.critical import name_parts, owners_of
 from nnef_hw.place.nextpnr.timing import longest_path
+from nnef_hw.report.model.device import LongestPath, PathPart
 
 INSTANCES = {"relu1": "features.0/Relu", "pool1": "pool1"}
 
@@ -45,16 +46,16 @@ def test_the_path_is_that_of_the_clock_that_limits():
 
 def test_parts_have_the_names_of_layers():
     named = name_parts(longest_path(REPORT), INSTANCES)
-    assert named == {
-        "ns": 20.0,
-        "parts": [
-            {"name": "features.0/Relu, array", "ns": 3.5},
-            {"name": "features.0/Relu", "ns": 0.5},
-            {"name": "pool1, window", "ns": 4.0},
-            {"name": "input_skid", "ns": 3.0},
-            {"name": "host link", "ns": 9.0},
-        ],
-    }
+    assert named == LongestPath(
+        20.0,
+        (
+            PathPart("features.0/Relu, array", 3.5),
+            PathPart("features.0/Relu", 0.5),
+            PathPart("pool1, window", 4.0),
+            PathPart("input_skid", 3.0),
+            PathPart("host link", 9.0),
+        ),
+    )
     assert name_parts([], INSTANCES) is None
 
 
@@ -62,10 +63,9 @@ def test_cells_of_nextpnr_count_for_those_before_them():
     cells = ["core.accelerator.relu1.array.a_LC", "$nextpnr_ICESTORM_LC_7",
              "core.accelerator.relu1.array.b_LC"]  # fmt: skip
     found = name_parts([[cell, 1.0] for cell in cells], INSTANCES)
-    assert found["parts"] == [{"name": "features.0/Relu, array", "ns": 3.0}]
-    assert (
-        name_parts([["$nextpnr_ICESTORM_LC_7", 1.0]], INSTANCES)["parts"][0]["name"] == "host link"
-    )
+    assert found.parts == (PathPart("features.0/Relu, array", 3.0),)
+    [part] = name_parts([["$nextpnr_ICESTORM_LC_7", 1.0]], INSTANCES).parts
+    assert part.name == "host link"
 
 
 def test_an_instance_that_runs_several_layers_is_no_layer():

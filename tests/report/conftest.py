@@ -27,7 +27,17 @@ def _layer(name, op, kind, images, kernel=None, folding=(0, 0), in_dsp=0, **numb
         "overlap": None,
     }
     unknown = dict.fromkeys(
-        ("parameters", "macs", "weight_bytes", "line_buffer_bytes", "bram", "dsp"), 0
+        (
+            "parameters",
+            "macs",
+            "weight_bytes",
+            "line_buffer_bytes",
+            "bram",
+            "dsp",
+            "busy_cycles",
+            "waiting_cycles",
+        ),
+        0,
     )
     return {**layer, **unknown, "lut": 60, "cycles": 0, **numbers}
 
@@ -44,7 +54,7 @@ def _chained(layers):
 
 def _headroom(wanted, **changes):
     nothing = {"limits": [], "changes": [], "lacking": [], "multipliers": 38}
-    return {"wanted": wanted, "cycles": wanted, "resources": {}, **nothing, **changes}
+    return {"wanted": wanted, "cycles": wanted, **nothing, **changes}
 
 
 def _board(name, device, clock, interval, with_twice=()):
@@ -102,7 +112,16 @@ def _tiny():
         "device": "up5k",
         "arch": "streaming",
         "batch": 1,
+        "period": 1,
+        "settling": 0,
+        "in_turn": False,
         "other_architectures": [],
+        "stream": None,
+        "warnings": [],
+        "seed": 1,
+        "fmax_mhz_by_seed": {"1": 27.31},
+        "longest_path": None,
+        "placed": None,
         "macs": 510912,
         "multipliers": 19,
         "cycles_per_inference": interval,
@@ -158,7 +177,10 @@ def _tiny():
             "latency_cycles": 41377,
             "predicted_cycles_per_inference": 30030,
             "predicted_latency_cycles": 41377,
-            "cycles_per_second": 2183400.5,
+            "steady_cycles_per_inference": 30030,
+            "stall": 0.0,
+            "cycles": 30050000,
+            "cycles_per_second": 2183400,
         },
         "accuracy": {
             "samples": 800,

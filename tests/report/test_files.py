@@ -4,7 +4,7 @@ import stat
 import pytest
 
 from nnef_hw.errors import OutputError
-from nnef_hw.report import write_json
+from nnef_hw.report.files import write_json
 
 
 def test_json_is_sorted_ends_its_line_and_reads_back(tmp_path, tiny):

@@ -5,8 +5,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from nnef_hw.report import write_html
 from nnef_hw.report.pages.floorplan import draw_floorplan
+from nnef_hw.report.pages.html import write_html
 
 REPORT = {"layers": [{"name": "conv1"}, {"name": "pool1"}]}
 FLOORPLAN = {

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from nnef_hw.report import write_html
+from nnef_hw.report.pages.html import write_html
 from nnef_hw.report.wording.labels import short_names, with_short_names
 
 

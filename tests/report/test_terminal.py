@@ -3,7 +3,7 @@ import io
 import pytest
 from rich.console import Console
 
-from nnef_hw.report import print_report
+from nnef_hw.report.terminal import print_report
 
 TIMES = "\N{MULTIPLICATION SIGN}"
 

@@ -65,7 +65,7 @@ class QualityWarning:
     reason: str
     remedy: str = ""
     layer: str | None = None
-    figures: Mapping[str, float | None] = field(default_factory=dict)
+    figures: Mapping[str, int | float | None] = field(default_factory=dict)
     attempts: tuple[Attempt, ...] = ()
     samples: int = 0
 

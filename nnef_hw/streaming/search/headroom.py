@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nnef_hw.hardware.devices import Device, Resources
+from nnef_hw.report.model.limits import Change, Shortage
 from nnef_hw.streaming.foldings.block import Block
 from nnef_hw.streaming.foldings.budget import Budget, total_resources
 from nnef_hw.streaming.foldings.plan import LayerGraph, StreamingPlan
@@ -13,7 +14,7 @@ from nnef_hw.streaming.foldings.resources import usable_luts
 from nnef_hw.streaming.search.options import useful_options
 from nnef_hw.streaming.search.search import Search
 
-__all__ = ["Change", "Headroom", "Limit", "Shortage", "find_headroom"]
+__all__ = ["Headroom", "Limit", "find_headroom"]
 
 PLENTY = 1 << 40
 
@@ -32,24 +33,6 @@ class Limit:
 
     name: str
     cycles: int
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A layer that needs another folding; its multipliers as planned, and with that folding."""
-
-    name: str
-    multipliers: int
-    then: int
-
-
-@dataclass(frozen=True, slots=True)
-class Shortage:
-    """A resource, how many a design wants, and how many of the device's it may use."""
-
-    resource: str
-    wanted: int
-    usable: int
 
 
 @dataclass(frozen=True, slots=True)

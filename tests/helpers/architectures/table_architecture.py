@@ -20,6 +20,9 @@ from nnef_hw.hardware.geometry.blockram import tile_memory
 from nnef_hw.host.streams import from_stream, to_stream
 from nnef_hw.ir import StreamOrder
 from nnef_hw.reference import run_fixed
+from nnef_hw.report.model.layers import LayerReport, LayerSource
+from nnef_hw.report.model.limits import Headroom, Roofs
+from nnef_hw.report.model.report import Insides
 from nnef_hw.rtl.base.reset import WithReset
 from nnef_hw.rtl.streams.stream import beat_layout
 
@@ -295,26 +298,25 @@ class OneTable(Architecture):
         del timeline
         node, own = graph.nodes[-1], plan.resources
         sent, result = (graph.tensor(names[0]) for names in (graph.inputs, graph.outputs))
-        return {
-            "layers": [{
-                "name": plan.name, "op": "table", "kind": "table",
-                "location": str(node.location) if node.location else None,
-                "sources": [{"tensor": sent.name, "fifo": 0, "codes": sent.volume}],
-                "tensor": result.name, "codes": result.volume, "kernel": None,
-                "input_image": list(plan.source.image), "output_image": list(plan.sink.image),
-                "parameters": 0, "macs": 0, "multipliers": 0, **plan.shape, "in_dsp": 0,
-                "cycles": plan.cycles, "busy_cycles": plan.source.beats, "waiting_cycles": 0,
-                "utilization": None, "line_buffer_bytes": 0, "weight_bytes": 0, "dsp": 0,
-                "bram": own.bram, "lut": own.lut, "overlap": None,
-            }],
-            "headroom": {
-                "wanted": -(-plan.interval // 2), "cycles": plan.interval, "multipliers": 0,
-                "changes": [], "limits": [], "lacking": [],
-            },
-            "beat": "code",
-            "roofs": {
-                "dsp_multipliers": target.device.products, "multipliers": 0,
-                "macs_per_multiplier": 1, "input": 0.0, "streams": 0.0,
-            },
-            "boards": [], "in_turn": False, "loop": [],
-        }  # fmt: skip
+        return Insides(
+            layers=(LayerReport(
+                name=plan.name, op="table", kind="table",
+                location=str(node.location) if node.location else None,
+                sources=(LayerSource(sent.name, 0, sent.volume),), tensor=result.name,
+                codes=result.volume, kernel=None, input_image=tuple(plan.source.image),
+                output_image=tuple(plan.sink.image), parameters=0, macs=0, multipliers=0,
+                **plan.shape, in_dsp=0, cycles=plan.cycles, busy_cycles=plan.source.beats,
+                waiting_cycles=0, utilization=None, line_buffer_bytes=0, weight_bytes=0, dsp=0,
+                bram=own.bram, lut=own.lut,
+            ),),
+            headroom=Headroom(
+                wanted=-(-plan.interval // 2), cycles=plan.interval, multipliers=0,
+                changes=(), limits=(), lacking=(),
+            ),
+            beat="code",
+            roofs=Roofs(
+                dsp_multipliers=target.device.products, multipliers=0, macs_per_multiplier=1,
+                input=0.0, streams=0.0,
+            ),
+            boards=(), in_turn=False, loop=(),
+        )  # fmt: skip

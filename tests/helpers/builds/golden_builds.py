@@ -14,6 +14,7 @@ from nnef_hw.boards.interfaces import DEFAULT_LINK, find_link
 from nnef_hw.flow.emit import emit
 from nnef_hw.flow.options import BuildOptions, find_target
 from nnef_hw.flow.summary import make_report
+from nnef_hw.report.model.conversion import to_json
 
 __all__ = ["BUILDS", "GoldenBuild"]
 
@@ -65,7 +66,7 @@ class GoldenBuild:
                 synthesis=None, simulation=None, accuracy=None, bitstream=None, seconds={},
                 commands=[],
             )  # fmt: skip
-            found["report"] = _digest(json.dumps(report, sort_keys=True))  # as report.json is
+            found["report"] = _digest(json.dumps(to_json(report), sort_keys=True))  # as in a file
         with tempfile.TemporaryDirectory() as temporary:
             folder = Path(temporary)
             emit(folder, fixed, None, plan, None, target, options)

@@ -110,7 +110,7 @@ def test_gates_are_apart_where_there_is_room(kind, cell, simulate):
     again = Streaming().read_plan(plan.to_json(), graph)
     assert again.dumps() == plan.dumps()
     report = Streaming().report(plan, graph, target, make_timeline(plan))
-    names = {layer["name"] for layer in report["layers"]}
+    names = {layer.name for layer in report.layers}
     assert names == {block.name for block in plan.blocks}
 
 

@@ -1,0 +1,4 @@
+"""What a report says, as values: frozen dataclasses, their JSON, and its schema.
+
+Nothing here computes a figure or shows one.
+"""

@@ -1,0 +1,125 @@
+"""What a report says of a simulation, and of scores on samples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from msgspec import UNSET, UnsetType
+
+__all__ = ["Accuracy", "Scores", "Simulation", "WorstSample"]
+
+_Real: TypeAlias = float
+"""A real number, in classes in which ``float`` is the score of the real network."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Simulation:
+    """Frames that went through the Verilog, and whether they came out as predicted.
+
+    Parameters
+    ----------
+    frames, frames_given
+        Frames that were simulated, and those that there were.
+    bit_exact, mismatches
+        Whether every frame is that of the fixed-point model, and how many are not.
+    cycles_per_inference, latency_cycles
+        Cycles between the last results, null of a single frame; cycles of the first result.
+    predicted_cycles_per_inference, predicted_latency_cycles
+        The same as predicted for a run of so many frames.
+    steady_cycles_per_inference
+        The interval that long runs come to.
+    stall
+        Probability per cycle that source and sink pause.
+    cycles, cycles_per_second
+        Cycles of the whole run, and how many were simulated per second.
+    trace, trace_frames, trace_bytes
+        File of a waveform, how many frames it has, and its size; only if one was asked for.
+    """
+
+    frames: int
+    frames_given: int
+    bit_exact: bool
+    mismatches: int
+    cycles_per_inference: int | None
+    latency_cycles: int | None
+    predicted_cycles_per_inference: int | None
+    predicted_latency_cycles: int
+    steady_cycles_per_inference: int
+    stall: float
+    cycles: int
+    cycles_per_second: int
+    trace: str | UnsetType = UNSET
+    trace_frames: int | UnsetType = UNSET
+    trace_bytes: int | UnsetType = UNSET
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scores:
+    """Scores that two builds are compared by: reports of every version have them.
+
+    Parameters
+    ----------
+    samples, rtl_samples
+        Samples that were scored, and those that the Verilog computed.
+    float, fixed, rtl
+        Scores of the real network, of the fixed-point model, and of the Verilog; null where one
+        did not run.
+    """
+
+    samples: int
+    rtl_samples: int
+    float: _Real | None
+    fixed: _Real
+    rtl: _Real | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorstSample:
+    """A sample that is judged worst.
+
+    Parameters
+    ----------
+    sample
+        Its number in the file of samples, from 0.
+    label, found
+        Its class, and the one that the fixed-point model finds; absent for labels of numbers.
+    margin
+        By how much the label's output exceeds all others; absent for labels of numbers.
+    error
+        Mean absolute error; absent for labels of classes.
+    """
+
+    sample: int
+    label: int | UnsetType = UNSET
+    found: int | UnsetType = UNSET
+    margin: float | UnsetType = UNSET
+    error: float | UnsetType = UNSET
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accuracy(Scores):
+    """Scores against labels, and where they are lost.
+
+    Parameters
+    ----------
+    metric
+        ``accuracy``, a share from 0 to 1, or ``mae``, a mean absolute error.
+    calibration_samples
+        Samples that calibrated.
+    calibrated
+        Whether these are the samples that were scored, too.
+    rtl_equal
+        Whether the Verilog gives what the fixed-point model does; null if it computed no sample.
+    confusion
+        Counts ``[label][class]`` of the fixed-point model; null for labels of numbers.
+    worst
+        Samples that are judged worst, the worst first.
+    """
+
+    metric: str
+    calibration_samples: int
+    calibrated: bool = False
+    rtl_equal: bool | None = None
+    confusion: tuple[tuple[int, ...], ...] | None = None
+    worst: tuple[WorstSample, ...] = ()

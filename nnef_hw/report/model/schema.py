@@ -1,0 +1,74 @@
+"""The JSON Schema of ``report.json``, made of the classes and of what they say of their fields."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any, get_args, get_type_hints
+
+import msgspec
+
+from nnef_hw.report.model.report import Report
+
+__all__ = ["described_fields", "report_classes", "report_schema"]
+
+
+def report_schema() -> dict[str, Any]:
+    """Return the schema of a report, with a description of every key."""
+    schema = msgspec.json.schema(Report)
+    for kind in report_classes():
+        described, known = described_fields(kind), schema["$defs"][kind.__name__]
+        known["description"] = summary(kind)
+        for name, text in described.items():
+            known["properties"][name]["description"] = text
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "report.json of nnef-hw",
+        **schema,
+    }
+
+
+def report_classes() -> list[type]:
+    """Return the classes of a report, each behind the first one that has a field of it."""
+    found: dict[type, None] = {}
+
+    def visit(kind: type) -> None:
+        if kind not in found:
+            found[kind] = None
+            for hint in get_type_hints(kind).values():
+                for part in _parts(hint):
+                    visit(part)
+
+    visit(Report)
+    return list(found)
+
+
+def summary(kind: type) -> str:
+    """Return the first sentence of a class."""
+    return " ".join((inspect.getdoc(kind) or "").partition("\n\n")[0].split())
+
+
+def described_fields(kind: type) -> dict[str, str]:
+    """Return what a class, or a base of it, says of each of its fields, in their order."""
+    said: dict[str, str] = {}
+    for base in reversed(kind.__mro__):
+        said |= _parameters(base.__doc__ or "")
+    names = [field.name for field in fields(kind)] if is_dataclass(kind) else []
+    return {name: said[name] for name in names if name in said}
+
+
+def _parameters(doc: str) -> Mapping[str, str]:
+    """Return the texts of a docstring's parameters by their names; names may share a text."""
+    _, _, section = inspect.cleandoc(doc).partition("Parameters\n----------\n")
+    entries = re.findall(r"^(\S.*)\n((?:^(?: +.*)?\n?)+)", section, re.MULTILINE)
+    return {name: " ".join(text.split()) for names, text in entries for name in names.split(", ")}
+
+
+def _parts(hint: Any) -> Iterator[type]:
+    """Yield the dataclasses that a type is made of."""
+    if is_dataclass(hint) and isinstance(hint, type):
+        yield hint
+    for part in get_args(hint):
+        yield from _parts(part)

@@ -1,0 +1,38 @@
+"""The schema of report.json, and its page: generated, complete, and true of reports."""
+
+import importlib
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator, ValidationError
+
+from nnef_hw.report.model.schema import report_schema
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def script(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "scripts")
+    return importlib.import_module("report_schema")
+
+
+def test_schema_is_current(script):
+    assert script.SCHEMA.read_text() == script.schema_text(), "run python scripts/report_schema.py"
+
+
+def test_page_is_current(script):
+    assert script.PAGE.read_text() == script.page(), "run python scripts/report_schema.py"
+
+
+def test_every_key_is_described():
+    for name, kind in report_schema()["$defs"].items():
+        for key, value in kind["properties"].items():
+            assert value.get("description"), f"{name}.{key}"
+
+
+def test_reports_follow_the_schema(any_report):
+    validator = Draft202012Validator(report_schema())
+    validator.validate(any_report)
+    with pytest.raises(ValidationError):
+        validator.validate(any_report | {"macs": "many"})
