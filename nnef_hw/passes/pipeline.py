@@ -36,6 +36,7 @@ from nnef_hw.passes.functions.lower_division import LowerDivision
 from nnef_hw.passes.functions.lower_elementwise import LowerElementwise
 from nnef_hw.passes.functions.lower_prelu import LowerPrelu
 from nnef_hw.passes.functions.lower_selection import LowerSelection
+from nnef_hw.passes.functions.sink_product import SinkProduct
 from nnef_hw.passes.fusing.absorb_quantize import AbsorbQuantize
 from nnef_hw.passes.fusing.fold_affine import FoldAffine
 from nnef_hw.passes.fusing.fold_input import FoldInput
@@ -137,6 +138,7 @@ _FORMS = Group.of(
         LowerMatmul(),
         LowerContraction(),
         ScaleContraction(),
+        SinkProduct(),
         LowerProduct(),
         LowerScatter(),
         LowerGather(),

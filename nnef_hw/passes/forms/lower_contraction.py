@@ -7,6 +7,7 @@ from math import prod
 from typing import ClassVar
 
 from nnef_hw.ir import Graph, Node, Trait
+from nnef_hw.passes.forms.lower_bias import LowerBias
 from nnef_hw.passes.forms.lower_matmul import LowerMatmul
 from nnef_hw.passes.rewriting.editor import Editor, reshape_node
 from nnef_hw.passes.rewriting.rewrite import Pass, Reasons
@@ -32,6 +33,10 @@ class LowerContraction(Pass):
     """
 
     after: ClassVar[Reasons] = {
+        LowerBias: (
+            "The product that LowerBias makes of a linear is one of the same round; a round later "
+            "its bias is no longer beside it."
+        ),
         LowerMatmul: (
             "A product with one constant matrix is a layer; LowerContraction takes what is left."
         ),

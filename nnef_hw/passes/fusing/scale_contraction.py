@@ -10,7 +10,7 @@ from nnef_hw.passes.forms.lower_contraction import LowerContraction
 from nnef_hw.passes.rewriting.editor import Editor
 from nnef_hw.passes.rewriting.rewrite import Pass, Reasons
 
-__all__ = ["ScaleContraction"]
+__all__ = ["ScaleContraction", "product_before"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class ScaleContraction(Pass):
         editor = Editor(graph)
         for node in graph.nodes:
             found = _numbers(editor, node) if graph.rounding != "tflite" else None
-            nodes = _product_before(editor, node, found[0]) if found else []
+            nodes = product_before(editor, found[0]) if found else []
             if found is None or not nodes:
                 editor.keep(node)
             else:
@@ -65,7 +65,7 @@ def _numbers(editor: Editor, node: Node) -> tuple[str, float, float] | None:
     return (node.inputs[place], scale, offset) if scale > 0 else None
 
 
-def _product_before(editor: Editor, node: Node, source: str) -> list[Node]:
+def product_before(editor: Editor, source: str) -> list[Node]:
     """Return the contraction that a tensor comes from, and the moves behind it."""
     nodes: list[Node] = []
     while True:

@@ -85,8 +85,9 @@ def test_several_sums_in_a_beat_where_a_rate_takes_them(board, fix, simulate):
     check(plan, graph, simulate, 6)
 
 
-def test_heads_are_split_and_joined_without_transposes(fix, rng):
-    graph = fix(attention(rng, 7, 6, 3))
+@pytest.mark.parametrize("mask", [False, True])
+def test_heads_are_split_and_joined_without_transposes(mask, fix, rng):
+    graph = fix(attention(rng, 7, 6, 3, mask=mask))
     plan = schedule(graph, find_board("ulx3s_85f"))
     kinds = [block.kind for block in plan.blocks]
     assert kinds.count("contraction") == 2
