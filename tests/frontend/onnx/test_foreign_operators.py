@@ -7,6 +7,7 @@ from onnx_runtime import run_onnxruntime
 from nnef_hw.arithmetic.numerics import QType
 from nnef_hw.cli import main
 from nnef_hw.flow.fixed import fix_model
+from nnef_hw.frontend import load
 from nnef_hw.reference import dequantize_outputs, quantize_inputs, run_fixed, run_float
 from nnef_hw.reference.real.quantize import encode
 from nnef_hw.samples.samples import Samples
@@ -189,7 +190,7 @@ class TestIntegers:
     def test_requant_shift(self, read, rng, domain, signed, levels):
         graph = read(requant_shift(domain, signed=float(signed), n_levels_out=float(levels)))
         x = rng.integers(0, 64, (20, 2, 6, 6))
-        wanted = np.floor_divide(sums(x) * MUL.astype(int) + ADD.astype(int), 64)
+        wanted = np.floor_divide(sums(x) * MUL.astype(int) + ADD.astype(int) + 32, 64)
         lo = -levels // 2 if signed else 0
         found = run_float(graph, {"x": x})["y"]
         np.testing.assert_array_equal(found, np.clip(wanted, lo, lo + levels - 1))
@@ -267,6 +268,21 @@ class TestIntegers:
         real = run_float(graph, {"x": x})["y"]
         found = dequantize_outputs(fixed, run_fixed(fixed, quantize_inputs(fixed, {"x": x})))["y"]
         np.testing.assert_allclose(found, real, atol=1)
+
+    def test_a_transformer_gives_the_golden_outputs_of_its_authors(self, attention, rng):
+        """Deeploy's EEGFormer, code for code."""
+        folder = attention / "deeploy" / "EEGFormer"
+        graph = load(folder / "network.onnx")
+        (name,) = graph.inputs
+        given = np.load(folder / "inputs.npz")["input_0"].astype(float)
+        golden = np.load(folder / "outputs.npz")["output_0"]
+        (real,) = run_float(graph, {name: given}).values()
+        np.testing.assert_array_equal(real, golden)
+        others = rng.integers(0, 255, (63, *given.shape[1:])).astype(float)
+        fixed, _ = fix_model(graph, Samples({name: np.concatenate([given, others])}, None))
+        codes = run_fixed(fixed, quantize_inputs(fixed, {name: given}))
+        (found,) = dequantize_outputs(fixed, codes).values()
+        np.testing.assert_array_equal(found.reshape(golden.shape), golden)
 
     @pytest.mark.parametrize(("attrs", "reason"), HOSTILE.values(), ids=HOSTILE)
     def test_hostile_attributes_are_one_located_error(self, write, capsys, attrs, reason):

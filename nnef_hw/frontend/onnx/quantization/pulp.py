@@ -20,7 +20,10 @@ _MAX_LEVELS = 1 << 16
 
 @lowers("RequantShift", 1, domain=PULP)
 def requant_shift(call: OnnxCall) -> Value:
-    """``clip(floor((x * mul + add) / div))`` to a number of levels, from 0 or around 0."""
+    """``clip(floor((x * mul + add) / div + 1/2))`` to a number of levels, from 0 or around 0.
+
+    Exact halves go up, as quantlib's module and the kernels of Deeploy round them.
+    """
     x, mul, add = call.required(0), _integers(call, 1), _integers(call, 2)
     old, new = call.attr("n_levels"), call.attr("n_levels_out")
     if (old is None) == (new is None):
@@ -35,7 +38,7 @@ def requant_shift(call: OnnxCall) -> Value:
         raise call.error(f"there are {levels:g} levels", f"use a power of 2 up to {_MAX_LEVELS}")
     lowest = -int(levels) // 2 if signed else 0
     limits = (lowest, lowest + int(levels) - 1)
-    return requantized(call, x, mul, add, div, limits)
+    return requantized(call, x, mul, add + div // 2, div, limits)
 
 
 def _integers(call: OnnxCall, index: int) -> NDArray[Any]:
