@@ -19,9 +19,11 @@ class ScaleContraction(Pass):
 
     * behind a ``contraction`` that nobody else reads, and behind moves of it: into its ``scale``
       and ``offset``, so that sums are rounded once
+    * a ``mul`` or ``div`` in front of it, and in front of moves of an operand: into its ``scale``
 
     Left alone: other constants, scales that are not positive, a ``contraction`` whose result is
-    quantized, and arithmetic that TensorFlow Lite rounds in a way of its own.
+    quantized, an operand that is, or that others read, and arithmetic that TensorFlow Lite rounds
+    in a way of its own.
     """
 
     after: ClassVar[Reasons] = {
@@ -35,6 +37,9 @@ class ScaleContraction(Pass):
         """Return the rewritten graph."""
         editor = Editor(graph)
         for node in graph.nodes:
+            if node.has(Trait.CONTRACTS) and graph.rounding != "tflite":
+                _take_factors(editor, node)
+                continue
             found = _numbers(editor, node) if graph.rounding != "tflite" else None
             nodes = product_before(editor, found[0]) if found else []
             if found is None or not nodes:
@@ -78,6 +83,49 @@ def product_before(editor: Editor, source: str) -> list[Node]:
         nodes.insert(0, before)
         if before.has(Trait.CONTRACTS):
             return nodes
+        if not before.has(Trait.MOVES):
+            return []
+        source = before.inputs[0]
+
+
+def _take_factors(editor: Editor, node: Node) -> None:
+    """Emit a contraction with the factors of its operands in its scale."""
+    inputs, scale = [], node.attrs["scale"]
+    for name in node.inputs:
+        chain = _factor_before(editor, name)
+        source = name
+        if chain:
+            factor, *moves = chain
+            found = _numbers(editor, factor)
+            assert found is not None, "it is a factor"
+            source = found[0]
+            scale *= found[1]
+            for each in chain:
+                editor.drop(each)
+            for move in moves:
+                editor.emit(replace(move, inputs=(source, *move.inputs[1:])))
+                source = move.name
+        inputs.append(source)
+    if tuple(inputs) == node.inputs and scale == node.attrs["scale"]:
+        editor.keep(node)
+    else:
+        editor.emit(replace(node, inputs=tuple(inputs)).with_attrs(scale=scale))
+
+
+def _factor_before(editor: Editor, source: str) -> list[Node]:
+    """Return the factor that a tensor comes from, and the moves behind it; nothing if none."""
+    nodes: list[Node] = []
+    while True:
+        name = editor.resolve(source)
+        before = editor.emitted(name)
+        if before is None or editor.tensors[name].quant is not None:
+            return []
+        if not editor.is_read_once(source):
+            return []
+        nodes.insert(0, before)
+        if before.op in {"mul", "div"}:
+            found = _numbers(editor, before)
+            return nodes if found and found[2] == 0.0 else []
         if not before.has(Trait.MOVES):
             return []
         source = before.inputs[0]
