@@ -24,6 +24,7 @@ from nnef_hw.errors import NnefHwError
 from nnef_hw.flow.options import BuildOptions
 from nnef_hw.flow.pipeline import build
 from nnef_hw.reference import quantize_inputs, run_fixed
+from nnef_hw.report.model.conversion import to_json
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.simulate import random_codes
 from nnef_hw.samples.samples import load_samples
@@ -73,9 +74,9 @@ def _measure(name: str, options: BuildOptions) -> dict[str, Any]:
     again = time.perf_counter() - begin
     return {
         **row,
-        **report,
+        **to_json(report),
         "again": again,
-        "schedule": _schedule_seconds(options, report["arch"]),
+        "schedule": _schedule_seconds(options, report.arch),
         "reference": _reference_speed(options),
     }
 

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from nnef_hw.api.show import Shown, framed, printed
 from nnef_hw.quantize.judgement.warnings import QualityWarning
+from nnef_hw.report.model.report import Report
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.device import Device, open_device
 from nnef_hw.run.executors import build_executor
@@ -35,7 +36,7 @@ class Build(Shown):
         Contents of its ``report.json``.
     """
 
-    def __init__(self, path: Path, report: dict[str, Any]) -> None:
+    def __init__(self, path: Path, report: Report) -> None:
         self.path, self.report = path, report
 
     def __fspath__(self) -> str:
@@ -54,12 +55,12 @@ class Build(Shown):
     @property
     def warnings(self) -> list[QualityWarning]:
         """Why to doubt its network: samples, or what quantization loses, and what helps."""
-        return [QualityWarning.from_json(each) for each in self.report["warnings"]]
+        return list(self.report.warnings)
 
     @property
     def bitstream(self) -> Path | None:
         """File that configures the board; None if none was made."""
-        found: str | None = self.report["bitstream"]
+        found = self.report.bitstream
         return None if found is None else Path(found)
 
     def run(

@@ -66,7 +66,7 @@ class Comparison(Shown):
 
     def _parts(self) -> Iterator[RenderableType]:
         described = self.described
-        scored = units.scored_samples(described)
+        scored = units.scored_samples(described["samples"], calibrated=described["calibrated"])
         yield Text(f"{described['model']}: float and fixed on {scored}")
         if self.accuracy is not None:
             metric = self.accuracy["metric"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypedDict
@@ -18,7 +18,9 @@ from nnef_hw.flow.options import BuildOptions, PlannedModel
 from nnef_hw.flow.pipeline import build
 from nnef_hw.flow.summary import make_report
 from nnef_hw.hardware.devices import Target
-from nnef_hw.report.model.conversion import to_json
+from nnef_hw.report.model.device import ResourceUse
+from nnef_hw.report.model.layers import LayerReport
+from nnef_hw.report.model.report import Report
 from nnef_hw.report.pages.html import render_html
 from nnef_hw.report.progress import stages
 
@@ -76,33 +78,29 @@ class Plan(Shown):
     @property
     def inferences_per_second(self) -> float:
         """Rate of the accelerator; the host link may be slower, see :attr:`report`."""
-        return float(self.report["inferences_per_second"])
+        return self.report.inferences_per_second
 
     @property
-    def resources(self) -> dict[str, dict[str, int | None]]:
+    def resources(self) -> Mapping[str, ResourceUse]:
         """``lut``, ``ff``, ``dsp``, ``bram``, ``spram``: each estimated, and available."""
-        found: dict[str, dict[str, int | None]] = self.report["resources"]
-        return found
+        return self.report.resources
 
     @property
-    def layers(self) -> list[dict[str, Any]]:
+    def layers(self) -> tuple[LayerReport, ...]:
         """What runs every layer: cycles, multipliers, block RAMs, ..."""
-        found: list[dict[str, Any]] = self.report["layers"]
-        return found
+        return self.report.layers
 
     @cached_property
-    def report(self) -> dict[str, Any]:
-        """What is known before synthesis, with the keys of a build's ``report.json``."""
+    def report(self) -> Report:
+        """What is known before synthesis, as a build's report has it."""
         plan = self._model.plan
         architecture = find_architecture(plan.arch)
         insides = architecture.report(plan, self._model.fixed, self._target, self._timeline)
-        report = make_report(
+        return make_report(
             plan=plan, insides=insides, others=self._model.others, target=self._target,
             link=DEFAULT_LINK, synthesis=None, simulation=None, accuracy=None, bitstream=None,
             seconds={}, commands=[], warnings=self._model.warnings,
         )  # fmt: skip
-        plain: dict[str, Any] = to_json(report)
-        return plain
 
     @property
     def page(self) -> str:
@@ -159,7 +157,7 @@ class Plan(Shown):
         CheckError
             If the hardware differs from the model: a defect of ours.
         ToolError
-            If a tool is missing, or fails. A missed clock is none: see ``report["timing_met"]``.
+            If a tool is missing, or fails. A missed clock is none: see ``report.timing_met``.
         """
         folder = Path("build") / self._model.graph.name if out is None else Path(out)
         with stages() as say:

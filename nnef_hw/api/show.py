@@ -5,12 +5,13 @@ from __future__ import annotations
 import html
 import io
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.text import Text
 
+from nnef_hw.report.model.report import Report
 from nnef_hw.report.terminal import print_report
 
 __all__ = ["Shown", "framed", "printed"]
@@ -52,7 +53,7 @@ def _recorder(**options: Any) -> Console:
     )
 
 
-def printed(report: Mapping[str, Any]) -> RenderableType:
+def printed(report: Report) -> RenderableType:
     """Return the report of a build or a plan as the command line prints it."""
 
     class Printed:

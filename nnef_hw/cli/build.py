@@ -126,6 +126,7 @@ def _build(options: argparse.Namespace) -> int:
     from nnef_hw.boards.interfaces import find_link, find_sink, link_options
     from nnef_hw.flow.options import BuildOptions
     from nnef_hw.flow.pipeline import UP_TO_DATE, build
+    from nnef_hw.report.model.conversion import to_json
     from nnef_hw.report.progress import stages
     from nnef_hw.report.terminal import print_report
 
@@ -170,19 +171,19 @@ def _build(options: argparse.Namespace) -> int:
     if last == UP_TO_DATE:
         print(f"nnef-hw: {UP_TO_DATE}", file=sys.stderr)
     if options.json:
-        common.print_json(report)
+        common.print_json(to_json(report))
     else:
         print_report(report, common.console())
-        if len(seeds := report["fmax_mhz_by_seed"]) > 1:
+        if len(seeds := report.fmax_mhz_by_seed) > 1:
             reached = [clock for clock in seeds.values() if clock is not None]
             unrouted = [seed for seed, clock in seeds.items() if clock is None]
             more = f"; without a route: seeds {', '.join(unrouted)}" if unrouted else ""
             print(f"placements: {len(seeds)}, {min(reached):.1f} to {max(reached):.1f} MHz{more}")
         print(f"report: {wanted.out / 'report.html'}")
-    if report["timing_met"] is False:
+    if report.timing_met is False:
         print(
-            f"nnef-hw: timing is not met: {report['fmax_mhz']:.2f} MHz of "
-            f"{report['clock_mhz']:g} MHz; give a lower --freq",
+            f"nnef-hw: timing is not met: {report.fmax_mhz:.2f} MHz of "
+            f"{report.clock_mhz:g} MHz; give a lower --freq",
             file=sys.stderr,
         )
         return 1

@@ -233,6 +233,6 @@ def _print_accuracy(described: dict[str, Any], report: Path) -> None:
         title = "accuracy" if metric == "accuracy" else "mean error"
         samples = f"{described['samples']} others"
         if described["calibrated"]:
-            samples = units.scored_samples(described)
+            samples = units.scored_samples(described["samples"], calibrated=True)
         print(f"{title} on {samples}: {', '.join(scores)}")
     print(f"report: {report}")

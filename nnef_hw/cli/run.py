@@ -144,15 +144,16 @@ def _compare(options: argparse.Namespace) -> int:
 
 def _report(options: argparse.Namespace) -> int:
     from nnef_hw.report.beside import Side, beside_tables, put_beside, write_beside
+    from nnef_hw.report.model.conversion import to_json
     from nnef_hw.run.artifacts import BuildFolder
 
     folders = options.build, options.other
-    found = put_beside(*(BuildFolder.open(folder).read_report(Side.of) for folder in folders))
+    found = put_beside(*(BuildFolder.open(folder).read_report(Side.read) for folder in folders))
     names = str(folders[0]), str(folders[1])
     if options.output is not None:
         write_beside(found, names, options.output)
     if options.json:
-        print_json({"builds": names, **found})
+        print_json({"builds": names, **to_json(found)})
     else:
         for table in beside_tables(found, names):
             console().print(table)

@@ -81,9 +81,7 @@ LEAST_FRAMES = 3
 PROBE_FACTOR = 2.0
 
 
-def build(
-    options: BuildOptions, progress: Callable[[str], None] = lambda _: None
-) -> dict[str, Any]:
+def build(options: BuildOptions, progress: Callable[[str], None] = lambda _: None) -> Report:
     """Build everything and return the report.
 
     Simulation and synthesis run side by side. What exists already for the same inputs and tools is
@@ -117,8 +115,7 @@ def build(
         try:
             if options.fastest:
                 options = replace(options, clock_mhz=_fastest(options, target, missing, progress))
-            plain: dict[str, Any] = to_json(_build(options, target, missing, progress))
-            return plain
+            return _build(options, target, missing, progress)
         finally:
             # leftovers of threads that an interruption did not wait for
             remove_leftovers(options.out)

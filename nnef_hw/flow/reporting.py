@@ -78,9 +78,8 @@ def write_report(
             seconds=seconds, commands=commands, link=options.link, floorplan=floorplan,
             origin=replace(origin, files=built_files(folder.path, target.device.family)),
         )  # fmt: skip
-        plain, places_of_layers = to_json(report), to_json(floorplan)
-        write_json(plain, scratch / "report.json")
-        write_html(plain, timeline, scratch / "report.html", places_of_layers)
+        write_json(report, scratch / "report.json")
+        write_html(report, timeline, scratch / "report.html", floorplan)
         return report
 
     return steps.run("report", key, produce, Report)

@@ -2,25 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from operator import itemgetter
+from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from rich.console import RenderableType
 from rich.table import Table
 
+from nnef_hw.report.model.conversion import from_json
+from nnef_hw.report.model.report import Figures
 from nnef_hw.report.pages.pages import page_template
 from nnef_hw.report.wording import units
 from nnef_hw.report.wording.labels import short_names
 from nnef_hw.system.files import write_atomic
 
-__all__ = ["Side", "beside_tables", "put_beside", "render_beside", "write_beside"]
+__all__ = ["Beside", "Side", "beside_tables", "put_beside", "render_beside", "write_beside"]
 
-Report = Mapping[str, Any]
-Get = Callable[[Report], Any]
+Figure: TypeAlias = str | int | float | None
+Get: TypeAlias = Callable[[Figures], Figure]
+
+
+@dataclass(frozen=True, slots=True)
+class LayerSide:
+    """What of a layer is compared; None where a build has no such layer."""
+
+    cycles: int | None = None
+    multipliers: int | None = None
+    lut: int | None = None
+    bram: int | None = None
+    sqnr_db: float | None = None
+
+
+NO_LAYER = LayerSide()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,60 +51,100 @@ class Side:
         By name, the figures of each.
     """
 
-    figures: Mapping[str, Any]
-    layers: Mapping[str, Mapping[str, Any]]
+    figures: Mapping[str, Figure]
+    layers: Mapping[str, LayerSide]
 
     @classmethod
-    def of(cls, report: Report) -> Side:
-        """Take it from a report.
+    def read(cls, value: Mapping[str, Any]) -> Side:
+        """Take it from the contents of ``report.json``.
 
         Raises
         ------
-        LookupError, TypeError, AttributeError
+        LookupError, ValueError
             If that is none of this version.
         """
-        noise = report["noise"]
+        return cls.of(from_json(value, Figures))
+
+    @classmethod
+    def of(cls, report: Figures) -> Side:
+        """Take it from a report."""
         return cls(
             figures={name: get(report) for name, get in _figures()},
             layers={
-                layer["name"]: {
-                    **{key: layer[key] for key in ("cycles", "multipliers", "lut", "bram")},
-                    "sqnr_db": noise.get(layer["name"]),
-                }
-                for layer in report["layers"]
+                layer.name: LayerSide(
+                    layer.cycles, layer.multipliers, layer.lut, layer.bram,
+                    report.noise.get(layer.name),
+                )
+                for layer in report.layers
             },
-        )
+        )  # fmt: skip
 
 
-def put_beside(first: Side, second: Side) -> dict[str, Any]:
-    """Return two builds side by side.
+@dataclass(frozen=True, slots=True)
+class FigurePair:
+    """A figure of two designs, and the second in relation to the first.
 
-    Returns
-    -------
-    dict
-        ``figures`` of the designs: ``name``, ``first``, ``second`` and ``ratio`` (second to first;
-        None if it is no number, or 0). ``layers`` by their names: ``name``, the ``label`` that is
-        shown, and of both ``cycles``, ``multipliers``, ``lut``, ``bram``, ``sqnr_db``; None where
-        one has no such layer.
+    ``ratio`` is None if one is no number, or the first one is 0.
     """
-    figures = []
-    for name in first.figures:
-        pair = first.figures[name], second.figures[name]
-        if pair != (None, None):
-            figures.append({"name": name, "first": pair[0], "second": pair[1],
-                            "ratio": _ratio(*pair)})  # fmt: skip
+
+    name: str
+    first: Figure
+    second: Figure
+    ratio: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class LayerPair:
+    """A layer of two designs: its name, the one that is shown, and the figures of both.
+
+    They are None where one has no such layer.
+    """
+
+    name: str
+    label: str
+    cycles: tuple[Figure, Figure]
+    multipliers: tuple[Figure, Figure]
+    lut: tuple[Figure, Figure]
+    bram: tuple[Figure, Figure]
+    sqnr_db: tuple[Figure, Figure]
+
+    def pairs(self) -> tuple[tuple[Figure, Figure], ...]:
+        """Return the figures in the order of their columns."""
+        return self.cycles, self.multipliers, self.lut, self.bram, self.sqnr_db
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Two builds side by side: what is known of either design, and of either's layers."""
+
+    figures: tuple[FigurePair, ...]
+    layers: tuple[LayerPair, ...]
+
+
+def put_beside(first: Side, second: Side) -> Beside:
+    """Return two builds side by side."""
+    pairs = {name: (found, second.figures[name]) for name, found in first.figures.items()}
+    figures = tuple(
+        FigurePair(name, one, other, _ratio(one, other))
+        for name, (one, other) in pairs.items()
+        if one is not None or other is not None
+    )
     known = list(dict.fromkeys((*first.layers, *second.layers)))
     short = short_names(known)
-    rows = [
-        {
-            "name": name,
-            "label": short[name],
-            **{key: [side.layers.get(name, {}).get(key) for side in (first, second)]
-               for key in _KEYS},
-        }
-        for name in known
-    ]  # fmt: skip
-    return {"figures": figures, "layers": rows}
+
+    def layer(name: str) -> LayerPair:
+        one, other = (side.layers.get(name, NO_LAYER) for side in (first, second))
+        return LayerPair(
+            name,
+            short[name],
+            cycles=(one.cycles, other.cycles),
+            multipliers=(one.multipliers, other.multipliers),
+            lut=(one.lut, other.lut),
+            bram=(one.bram, other.bram),
+            sqnr_db=(one.sqnr_db, other.sqnr_db),
+        )
+
+    return Beside(figures, tuple(map(layer, known)))
 
 
 def _figures() -> Iterator[tuple[str, Get]]:
@@ -99,7 +155,7 @@ def _figures() -> Iterator[tuple[str, Get]]:
         ("possible clock in MHz", "fmax_mhz"), ("MACs", "macs"), ("multipliers", "multipliers"),
         ("share of their cycles used", "mac_utilization"),
     ):  # fmt: skip
-        yield name, itemgetter(key)
+        yield name, attrgetter(key)
     for key in ("lut", "ff", "dsp", "bram", "spram"):
         for kind in ("used", "estimated"):
             yield f"{key} {kind}", partial(_resource, key, kind)
@@ -108,54 +164,56 @@ def _figures() -> Iterator[tuple[str, Get]]:
     yield "least signal to noise in dB", _least_ratio
 
 
-def _resource(key: str, kind: str, report: Report) -> Any:
-    return report["resources"][key][kind]
+def _resource(key: str, kind: str, report: Figures) -> int | None:
+    found: int | None = getattr(report.resources[key], kind)
+    return found
 
 
-def _score(key: str, report: Report) -> Any:
+def _score(key: str, report: Figures) -> float | None:
     """Return a score; none of the Verilog's of fewer samples than the others are of."""
-    accuracy = report["accuracy"]
+    accuracy = report.accuracy
     if accuracy is None or (key == "rtl" and not units.is_rtl_scored(accuracy)):
         return None
-    return accuracy[key]
+    found: float | None = getattr(accuracy, key)
+    return found
 
 
-def _least_ratio(report: Report) -> float | None:
-    known = (value for value in report["noise"].values() if value is not None)
+def _least_ratio(report: Figures) -> float | None:
+    known = (value for value in report.noise.values() if value is not None)
     return min(known, default=None)
 
 
-def _ratio(first: Any, second: Any) -> float | None:
-    numbers = all(isinstance(x, int | float) for x in (first, second))
-    return second / first if numbers and first else None
+def _ratio(first: Figure, second: Figure) -> float | None:
+    if isinstance(first, int | float) and isinstance(second, int | float) and first:
+        return second / first
+    return None
 
 
-def beside_tables(found: Mapping[str, Any], names: tuple[str, str]) -> Iterator[RenderableType]:
+def beside_tables(found: Beside, names: tuple[str, str]) -> Iterator[RenderableType]:
     """Yield the figures, and the layers that differ."""
     table = Table(box=None, pad_edge=False)
     table.add_column("", no_wrap=True)
     for name in (*names, "ratio"):
         table.add_column(name, justify="right")
-    for row in found["figures"]:
-        table.add_row(row["name"], *(said(row[key]) for key in ("first", "second")),
-                      ratio(row["ratio"]))  # fmt: skip
+    for row in found.figures:
+        table.add_row(row.name, said(row.first), said(row.second), ratio(row.ratio))
     yield table
-    differing = [row for row in found["layers"] if any(row[key][0] != row[key][1] for key in _KEYS)]
+    differing = [layer for layer in found.layers if any(x != y for x, y in layer.pairs())]
     if differing:
         yield "\nlayers that differ"
         table = Table(box=None, pad_edge=False)
         table.add_column("layer", no_wrap=True)
         for key in _KEYS:
             table.add_column(key, justify="right")
-        for row in differing:
-            table.add_row(row["label"], *(change(row[key]) for key in _KEYS))
+        for layer in differing:
+            table.add_row(layer.label, *map(change, layer.pairs()))
         yield table
 
 
 _KEYS = ("cycles", "multipliers", "lut", "bram", "sqnr_db")
 
 
-def said(value: Any) -> str:
+def said(value: Figure) -> str:
     """Write a figure, whatever it is."""
     if value is None:
         return units.MISSING
@@ -169,17 +227,17 @@ def ratio(value: float | None) -> str:
     return "" if value is None or value == 1 else f"{units.TIMES}{value:.4g}"
 
 
-def change(pair: list[Any]) -> str:
+def change(pair: Sequence[Figure]) -> str:
     """Write both figures, or the one if they are equal."""
     return said(pair[0]) if pair[0] == pair[1] else f"{said(pair[0])} → {said(pair[1])}"
 
 
-def write_beside(found: Mapping[str, Any], names: tuple[str, str], path: Path) -> None:
+def write_beside(found: Beside, names: tuple[str, str], path: Path) -> None:
     """Write :func:`render_beside` to a file, whose folder is made if need be."""
     write_atomic(path, render_beside(found, names))
 
 
-def render_beside(found: Mapping[str, Any], names: tuple[str, str]) -> str:
+def render_beside(found: Beside, names: tuple[str, str]) -> str:
     """Return a page that needs no other file, no network and no script."""
     return page_template("beside.html").render(
         shown=units.printable, said=said, ratio=ratio, found=found, names=names, keys=_KEYS

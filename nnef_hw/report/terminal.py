@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from nnef_hw.report.model.checks import Simulation
+from nnef_hw.report.model.report import Report
 from nnef_hw.report.wording import bounds, units
 from nnef_hw.report.wording.labels import with_short_names
 
@@ -26,21 +28,21 @@ _ASCII = str.maketrans({
 })  # fmt: skip
 
 
-def print_report(report: Mapping[str, Any], console: Console) -> None:
+def print_report(report: Report, console: Console) -> None:
     """Print header, layers, resources and results; colour and width are the console's.
 
     Parameters
     ----------
     report
-        The contents of ``report.json``.
+        What is known of a build.
     console
         Where to print. An encoding other than UTF-8 gets plain ASCII.
     """
     page = _Page(console)
-    report = with_short_names(report)
-    place = f" → {report['board']}"
-    details = f"  {report['device']}, {report['arch']}"
-    page.line(("bold", report["model"]), ("bold", place), ("dim", details))
+    report, _ = with_short_names(report)
+    place = f" → {report.board}"
+    details = f"  {report.device}, {report.arch}"
+    page.line(("bold", report.model), ("bold", place), ("dim", details))
     console.print()
     page.table(_layer_columns(report, page))
     console.print()
@@ -117,17 +119,17 @@ def _width(columns: Sequence[_Column]) -> int:
     return sum(x.width + GAP_COLUMNS for x in columns)
 
 
-def _layer_columns(report: Mapping[str, Any], page: _Page) -> list[_Column]:
-    layers = report["layers"]
+def _layer_columns(report: Report, page: _Page) -> list[_Column]:
+    layers = report.layers
     slowest = units.bottlenecks(report)
-    styles = ["yellow" if x["name"] in slowest else "" for x in layers]
-    shares = [units.share(x["cycles"], report["cycles_per_inference"]) for x in layers]
+    styles = ["yellow" if x.name in slowest else "" for x in layers]
+    shares = [units.share(x.cycles, report.cycles_per_inference) for x in layers]
 
     def counts(title: str, key: str) -> _Column:
-        return _Column(title, [page.text(units.count(x[key])) for x in layers])
+        return _Column(title, [page.text(units.count(getattr(x, key))) for x in layers])
 
     return [
-        _Column("layer", [*map(page.text, (x["name"] for x in layers), styles)], is_number=False),
+        _Column("layer", [*map(page.text, (x.name for x in layers), styles)], is_number=False),
         _Column("op", [page.text(units.window(x)) for x in layers], is_number=False),
         _Column("image", [page.text(units.images(x)) for x in layers], is_number=False),
         counts("MACs", "macs"),
@@ -138,31 +140,28 @@ def _layer_columns(report: Mapping[str, Any], page: _Page) -> list[_Column]:
     ]
 
 
-def _hardware(
-    report: Mapping[str, Any], page: _Page, counts: Callable[[str, str], _Column]
-) -> list[_Column]:
+def _hardware(report: Report, page: _Page, counts: Callable[[str, str], _Column]) -> list[_Column]:
     """Return what layers have of their own; of those that take turns, what they make of it."""
-    if not report.get("in_turn"):
+    if not report.in_turn:
         return [counts("mult", "multipliers"), counts("BRAM", "bram")]
-    used = [page.text(units.percent(x["utilization"])) for x in report["layers"]]
-    if report.get("memory") is None:
+    used = [page.text(units.percent(x.utilization)) for x in report.layers]
+    if not report.memory:
         return [_Column("use", used)]
     return [_Column("use", used), counts("bytes", "memory_bytes"), counts("waits", "stall_cycles")]
 
 
-def _resource_columns(report: Mapping[str, Any], page: _Page) -> list[_Column]:
-    rows = list(units.resource_rows(report))
+def _resource_columns(report: Report, page: _Page) -> list[_Column]:
+    rows = list(units.resource_rows(report.resources))
     styles = [
-        "red" if (row["share"] or 0) > 1 else "dim" if row.get("used") is None else ""
-        for _, row in rows
+        "red" if (row.share or 0) > 1 else "dim" if row.use.used is None else "" for row in rows
     ]
-    shares = [row["share"] for _, row in rows]
+    shares = [row.share for row in rows]
 
     def counts(title: str) -> _Column:
-        return _Column(title, [page.text(units.count(row.get(title))) for _, row in rows])
+        return _Column(title, [page.text(units.count(getattr(row.use, title))) for row in rows])
 
     return [
-        _Column("resource", [page.text(title) for title, _ in rows], is_number=False),
+        _Column("resource", [page.text(row.title) for row in rows], is_number=False),
         counts("used"),
         counts("estimated"),
         counts("available"),
@@ -174,99 +173,105 @@ def _resource_columns(report: Mapping[str, Any], page: _Page) -> list[_Column]:
 Parts = list[tuple[str, str]]
 
 
-def _results(report: Mapping[str, Any]) -> Iterator[tuple[str, Parts]]:
-    clock = report["clock_mhz"]
+def _results(report: Report) -> Iterator[tuple[str, Parts]]:
+    clock = report.clock_mhz
     slowest = [units.middle(x, 40) for x in units.bottlenecks(report)]
     others = f" and {len(slowest) - 1} more" if len(slowest) > 1 else ""
     limit = f", set by {slowest[0]}{others}" if slowest else ""
-    cycles = max((layer["cycles"] for layer in report["layers"]), default=0)
-    if report.get("in_turn"):
+    cycles = max((layer.cycles for layer in report.layers), default=0)
+    if report.in_turn:
         limit = f", of which {slowest[0]}{others} takes {units.count(cycles)}" if slowest else ""
-    elif 0 < cycles < report["cycles_per_inference"]:
-        has_states = any(layer["op"] == "update" for layer in report["layers"])
+    elif 0 < cycles < report.cycles_per_inference:
+        has_states = any(layer.op == "update" for layer in report.layers)
         waits = "waits for states" if has_states else "waits"
         limit += f" at {units.count(cycles)} and {waits}"
-    batch = f" in batches of {report['batch']}" if report["batch"] > 1 else ""
+    batch = f" in batches of {report.batch}" if report.batch > 1 else ""
     yield "interval", [
-        ("bold", f"{units.count(report['cycles_per_inference'])} cycles"), ("", batch + limit)
+        ("bold", f"{units.count(report.cycles_per_inference)} cycles"), ("", batch + limit)
     ]  # fmt: skip
 
-    if report.get("stream"):
+    if report.stream:
         yield "step", [("", units.step(report))]
 
     for title, text in bounds.summary(report):
         yield title, [("dim", text)]
 
-    memory = report.get("memory")
-    if memory is not None:
-        waits = f"{units.count(memory['stall_cycles'])} cycles of waiting for them"
-        yield memory["kind"], [
-            ("", f"{units.count(memory['bytes'])} bytes per inference, {waits}")
+    memory = report.memory
+    if memory:
+        waits = f"{units.count(memory.stall_cycles)} cycles of waiting for them"
+        yield memory.kind, [
+            ("", f"{units.count(memory.bytes)} bytes per inference, {waits}")
         ]  # fmt: skip
 
-    latency = report["latency_cycles"]
+    latency = report.latency_cycles
     time = units.duration(units.share(latency, clock * 1e6 if clock else None))
     yield "latency", [("", f"{units.count(latency)} cycles, {time}")]
 
     parts = [("", units.megahertz(clock))]
-    if report["fmax_mhz"] is not None:
-        parts.append(("", f", the routed design allows {units.megahertz(report['fmax_mhz'])}: "))
-    if report["timing_met"] is None:
+    if report.fmax_mhz is not None:
+        parts.append(("", f", the routed design allows {units.megahertz(report.fmax_mhz)}: "))
+    if report.timing_met is None:
         parts.append(("dim", ", timing not known before place and route"))
     else:
-        met = report["timing_met"]
+        met = report.timing_met
         parts.append(("green", "timing met") if met else ("bold red", "timing NOT met"))
     yield "clock", parts
 
-    link = report["link_inferences_per_second"]
+    link = report.link_inferences_per_second
     over_link = "" if link is None else f", {units.rate(link)} over the host link"
-    core = f"{units.rate(report['inferences_per_second'])} inferences/s"
+    core = f"{units.rate(report.inferences_per_second)} inferences/s"
     yield "throughput", [("bold", core), ("", over_link)]
 
-    used = report["mac_utilization"] if report["multipliers"] else None
+    used = report.mac_utilization if report.multipliers else None
     busy = "" if used is None else f", {units.percent(used)} busy"
-    work = f" with {units.count(report['macs'])} MACs"
-    yield "multipliers", [("", f"{units.count(report['multipliers'])}{busy}{work}")]
+    work = f" with {units.count(report.macs)} MACs"
+    yield "multipliers", [("", f"{units.count(report.multipliers)}{busy}{work}")]
 
     yield from _checks(report)
-    path = report["bitstream"]
+    path = report.bitstream
     yield "bitstream", [("dim", "not made") if path is None else ("bold", path)]
 
 
-def _checks(report: Mapping[str, Any]) -> Iterator[tuple[str, Parts]]:
-    simulation = report["simulation"]
+def _checks(report: Report) -> Iterator[tuple[str, Parts]]:
+    simulation = report.simulation
     if simulation is None:
         yield "simulation", [("dim", "not run")]
     else:
         frames = units.simulated_frames(simulation)
-        if simulation["bit_exact"]:
+        if simulation.bit_exact:
             parts = [("green", "bit-exact"), ("", f" over {frames}")]
         else:
-            wrong = units.count(simulation["mismatches"])
+            wrong = units.count(simulation.mismatches)
             parts = [("bold red", "NOT bit-exact"), ("", f": {wrong} mismatches over {frames}")]
-        parts.append(_prediction(simulation, report["cycles_per_inference"]))
+        parts.append(_prediction(simulation, report.cycles_per_inference))
         yield "simulation", parts
 
-    accuracy = report["accuracy"]
+    accuracy = report.accuracy
     if accuracy is not None:
-        metric = accuracy["metric"]
+        metric = accuracy.metric
         is_scored = units.is_rtl_scored(accuracy)
         keys = ("float", "fixed", "rtl") if is_scored else ("float", "fixed")
-        scores = ", ".join(f"{key} {units.score(accuracy[key], metric)}" for key in keys)
+        scores = ", ".join(f"{key} {units.score(getattr(accuracy, key), metric)}" for key in keys)
         title = "accuracy" if metric == "accuracy" else "mean error"
-        samples = f" on {units.scored_samples(accuracy)}"
+        samples = f" on {units.scored_samples(accuracy.samples, calibrated=accuracy.calibrated)}"
         if not is_scored:
             samples += f", rtl {units.rtl_agreement(accuracy)}"
         yield title, [("", scores), ("dim", samples)]
 
 
-def _prediction(simulation: Mapping[str, Any], steady: int) -> tuple[str, str]:
+def _prediction(simulation: Simulation, steady: int) -> tuple[str, str]:
     """Say which predictions were wrong, or what is predicted for so short a run."""
     wrong = [
-        f"{title} {units.count(simulation[key])} instead of"
-        f" {units.count(simulation[f'predicted_{key}'])}"
-        for title, key in (("interval", "cycles_per_inference"), ("latency", "latency_cycles"))
-        if simulation[key] not in {None, simulation[f"predicted_{key}"]}
+        f"{title} {units.count(found)} instead of {units.count(predicted)}"
+        for title, found, predicted in (
+            (
+                "interval",
+                simulation.cycles_per_inference,
+                simulation.predicted_cycles_per_inference,
+            ),
+            ("latency", simulation.latency_cycles, simulation.predicted_latency_cycles),
+        )
+        if found not in {None, predicted}
     ]
     if wrong:
         return "red", f", {', '.join(wrong)} cycles"

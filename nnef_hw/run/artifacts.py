@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,6 +15,8 @@ from nnef_hw.errors import UsageError
 from nnef_hw.frontend import load
 from nnef_hw.host.manifest import HEX_IMAGE, MODULE, read_manifest
 from nnef_hw.ir import Graph
+from nnef_hw.report.model.conversion import from_json
+from nnef_hw.report.model.report import Report
 
 __all__ = ["BuildFolder"]
 
@@ -69,9 +71,9 @@ class BuildFolder:
         return self._read("plan.json", self._read_plan)
 
     @cached_property
-    def report(self) -> dict[str, Any]:
+    def report(self) -> Report:
         """Contents of ``report.json``."""
-        return self.read_report(dict)
+        return self.read_report(partial(from_json, kind=Report))
 
     def read_report(self, convert: Callable[[dict[str, Any]], T]) -> T:
         """Return what a function makes of ``report.json``.

@@ -357,7 +357,7 @@ def known_warnings(build: BuildFolder) -> list[QualityWarning]:
     """Return the warnings in a build's report; none if it was interrupted before that."""
     if not (build.path / "report.json").is_file():
         return []
-    return [QualityWarning.from_json(each) for each in build.report["warnings"]]
+    return list(build.report.warnings)
 
 
 def _step_quality(canonical: Graph | None, fixed: Graph, samples: Samples) -> list[dict[str, Any]]:

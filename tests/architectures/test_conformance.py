@@ -240,11 +240,11 @@ def test_a_whole_build(name, tmp_path, rng, monkeypatch):
         scheme=Scheme(activation_bits=3),
     )  # fmt: skip
     report = build(options)
-    simulated = report["simulation"]
-    assert report["arch"] == name
-    assert simulated["bit_exact"]
-    assert simulated["cycles_per_inference"] == report["cycles_per_inference"]
-    assert simulated["latency_cycles"] == report["latency_cycles"]
+    simulated = report.simulation
+    assert report.arch == name
+    assert simulated.bit_exact
+    assert simulated.cycles_per_inference == report.cycles_per_inference
+    assert simulated.latency_cycles == report.latency_cycles
     assert "table" in (options.out / "report.html").read_text() or name != "table"
     folder = BuildFolder.open(options.out)
     assert folder.plan.dumps() == (options.out / "plan.json").read_text()

@@ -41,7 +41,7 @@ def test_design_of_every_board(board, fixed):
     assert "\nmodule board_top (" in design.verilog
     assert len(design.constraints.splitlines()) >= len(board_pins(board))
     assert design.suffix == {ICE40: "pcf", ECP5: "lpf", GOWIN: "cst"}[board.device.family]
-    assert plan.resources.dsp <= board.device.dsp
+    assert plan.resources["dsp"] <= board.device.dsp
     assert plan.multipliers > 0
 
 
@@ -55,6 +55,6 @@ def test_bitstream_of_every_board(board, tmp_path):
         calibrate=EXAMPLE / "samples.npz",
     )  # fmt: skip
     report = build(options)
-    assert report["timing_met"], (report["fmax_mhz"], report["clock_mhz"])
-    assert Path(report["bitstream"]).stat().st_size > 30_000
-    assert report["accuracy"]["rtl"] > 0.98
+    assert report.timing_met, (report.fmax_mhz, report.clock_mhz)
+    assert Path(report.bitstream).stat().st_size > 30_000
+    assert report.accuracy.rtl > 0.98

@@ -215,11 +215,11 @@ def test_build(built):
     out, path, report = built
     folder = BuildFolder.open(out)
     alone = schedule_engine(folder.fixed, ICEBREAKER)
-    assert (report["batch"], read_manifest(out).batch) == (4, 4)
-    assert report["memory"]["bytes"] < 2 * alone.design.packets.frame_words / 3
-    assert report["cycles_per_inference"] < alone.interval
-    assert report["simulation"]["bit_exact"]
-    assert report["simulation"]["frames"] == 6
+    assert (report.batch, read_manifest(out).batch) == (4, 4)
+    assert report.memory.bytes < 2 * alone.design.packets.frame_words / 3
+    assert report.cycles_per_inference < alone.interval
+    assert report.simulation.bit_exact
+    assert report.simulation.frames == 6
     for frames in (1, 4, 9):
         row = simulate(folder, path, limit=frames)
         assert (row["bit_exact"], row["frames"]) == (True, frames)

@@ -35,11 +35,11 @@ def test_build(tmp_path, rng):
         target_fps=1.0,
     )  # fmt: skip
     report = build(options)
-    assert (report["arch"], report["multipliers"], report["in_turn"]) == ("engine", 16, True)
-    assert report["simulation"]["bit_exact"]
-    assert report["simulation"]["cycles_per_inference"] == report["cycles_per_inference"]
-    assert report["latency_cycles"] == report["simulation"]["latency_cycles"]
-    assert [layer["kind"] for layer in report["layers"]] == [
+    assert (report.arch, report.multipliers, report.in_turn) == ("engine", 16, True)
+    assert report.simulation.bit_exact
+    assert report.simulation.cycles_per_inference == report.cycles_per_inference
+    assert report.latency_cycles == report.simulation.latency_cycles
+    assert [layer.kind for layer in report.layers] == [
         "conv", "depthwise", "depthwise", "argmax_reduce",
     ]  # fmt: skip
     page = (options.out / "report.html").read_text()

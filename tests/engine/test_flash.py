@@ -65,20 +65,20 @@ def built(tmp_path_factory, few_boards):
 def test_build_with_flash(built):
     """Bit-exact and predicted to the cycle, stalls included; the image belongs to the manifest."""
     out, samples, report = built
-    simulation = report["simulation"]
-    assert simulation["bit_exact"]
-    assert simulation["cycles_per_inference"] == report["cycles_per_inference"]
-    assert simulation["latency_cycles"] == report["latency_cycles"]
+    simulation = report.simulation
+    assert simulation.bit_exact
+    assert simulation.cycles_per_inference == report.cycles_per_inference
+    assert simulation.latency_cycles == report.latency_cycles
     folder = BuildFolder.open(out)
     assert folder.plan.dumps() == (out / "plan.json").read_text()
     data = image_bytes(folder.plan.design)
     assert (out / "board" / "weights.bin").read_bytes() == data
     entry = json.loads((out / "manifest.json").read_text())["memory"]
     assert (entry["address"], entry["bytes"]) == (BOARD.spi_flash.image_address, len(data))
-    assert report["memory"]["bytes"] + report["memory"]["resident_bytes"] == len(data)
-    assert 0 < report["memory"]["bytes"] < len(data)
-    assert sum(layer["stall_cycles"] for layer in report["layers"]) > 0
-    assert sum(layer["memory_bytes"] for layer in report["layers"]) < len(data)
+    assert report.memory.bytes + report.memory.resident_bytes == len(data)
+    assert 0 < report.memory.bytes < len(data)
+    assert sum(layer.stall_cycles for layer in report.layers) > 0
+    assert sum(layer.memory_bytes for layer in report.layers) < len(data)
     page = (out / "report.html").read_text()
     assert "MACs per byte that comes from SPI flash" in page
     assert page.count('class="place"') == len(folder.plan.design.placement.stays)
@@ -97,10 +97,10 @@ def test_the_program_can_be_read(built, capsys):
     assert main(["inspect", str(out), "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["program"]
     assert [row["does"] for row in rows] == ["load", *["run"] * (len(rows) - 2), "send"]
-    assert len(lines) == len(rows) > 2 + len(report["layers"])
+    assert len(lines) == len(rows) > 2 + len(report.layers)
     come = [row["beats"] for row in rows if row["from"] != "chip"]
-    assert 2 * sum(come) == report["memory"]["bytes"]
-    assert {row["tensor"] for row in rows[1:-1]} == {layer["name"] for layer in report["layers"]}
+    assert 2 * sum(come) == report.memory.bytes
+    assert {row["tensor"] for row in rows[1:-1]} == {layer.name for layer in report.layers}
 
 
 def test_rooflines_of_a_memory(built):
@@ -113,15 +113,15 @@ def test_rooflines_of_a_memory(built):
     )
     assert begin < ridge
     assert low > flat == same
-    speed = report["memory"]["bytes_per_cycle"]
+    speed = report.memory.bytes_per_cycle
     assert 0.9 < speed <= 1.0
-    reached, per_byte = report["macs"] / report["cycles_per_inference"], (
-        report["macs"] / report["memory"]["bytes"]
+    reached, per_byte = report.macs / report.cycles_per_inference, (
+        report.macs / report.memory.bytes
     )  # fmt: skip
     assert reached <= speed * per_byte
     bound = low + (flat - low) * (plot.design.x - begin) / (ridge - begin)
     assert plot.design.y >= max(bound, flat) - 0.2
-    assert len(plot.dots) == sum(layer["memory_bytes"] > 0 for layer in report["layers"])
+    assert len(plot.dots) == sum(layer.memory_bytes > 0 for layer in report.layers)
 
 
 @pytest.mark.nightly

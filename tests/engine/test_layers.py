@@ -337,8 +337,8 @@ def test_reports_say_what_inputs_carry(builder, fix, few_boards, channels, lanes
     board = find_board("icebreaker")
     plan = planned(graph, board=board)
     report = report_plan(plan, graph, board)
-    assert (plan.inputs[0].lanes, report["beat"]) == (lanes, beat)
-    assert report["roofs"]["input"] == plan.macs / (25 + plan.outputs[0].beats)
+    assert (plan.inputs[0].lanes, report.beat) == (lanes, beat)
+    assert report.roofs.input == plan.macs / (25 + plan.outputs[0].beats)
 
 
 @pytest.mark.parametrize("end", ["softmax", "argmax_reduce", "argmin_reduce"])

@@ -72,8 +72,8 @@ def test_other_weights(base, tmp_path, seed):
     rng = np.random.default_rng(seed)
     options = options_of(tmp_path, "new", network(rng, names="pqr"), rng, weights_of=base)
     report = build(options)
-    assert report["simulation"]["bit_exact"]
-    assert report["simulation"]["cycles_per_inference"] == report["cycles_per_inference"]
+    assert report.simulation.bit_exact
+    assert report.simulation.cycles_per_inference == report.cycles_per_inference
     old, new = BuildFolder.open(base), BuildFolder.open(options.out)
     for file in ("rtl/top.v", "board/board_top.v", "board/board_top.pcf"):
         assert (base / file).read_bytes() == (options.out / file).read_bytes()
@@ -105,7 +105,7 @@ def test_other_weights(base, tmp_path, seed):
 
     # A build of other weights may be the base of another one.
     again = options_of(tmp_path, "again", network(rng, names="stu"), rng, weights_of=options.out)
-    assert build(again)["simulation"]["bit_exact"]
+    assert build(again).simulation.bit_exact
     assert read_manifest(again.out).hash == read_manifest(base).hash
 
 

@@ -52,7 +52,7 @@ def test_designs_are_those_of_a_plan(sweep_of, tmp_path):
         fixed = model.quantize(sweep.samples, weight_bits=point.weight_bits)
         plan = fixed.schedule(point.board, arch="streaming", target_fps=point.target_fps)
         assert (point.cycles_per_inference, point.latency_cycles) == (plan.interval, plan.latency)
-        assert point.estimated["lut"] == plan.resources["lut"]["estimated"]
+        assert point.estimated["lut"] == plan.resources["lut"].estimated
         assert point.rate == plan.inferences_per_second >= point.target_fps
         compared = fixed.compare()
         assert point.quality.fixed == compared.accuracy["fixed"]

@@ -97,7 +97,7 @@ def check_killed(place, clean, options, out):
         assert found.verilog == whole.verilog
     report = build(options(out, **changed))
     assert files(out) == files(new)
-    assert report["simulation"]["bit_exact"]
+    assert report.simulation.bit_exact
     assert {path.name for path in (out / ".steps").iterdir()} == {
         "compile.json", "simulate.json", "report.json", "lock"
     }  # fmt: skip
@@ -152,8 +152,8 @@ def test_damaged_caches_are_made_again(how, clean, options, tmp_path, monkeypatc
     second = build(options(tmp_path / "second", **changed))
     assert files(tmp_path / "second") == files(new)
     for key in ("cycles_per_inference", "latency_cycles", "frames", "bit_exact"):
-        assert second["simulation"][key] == first["simulation"][key]
-    assert second["simulation"]["bit_exact"]
+        assert getattr(second.simulation, key) == getattr(first.simulation, key)
+    assert second.simulation.bit_exact
     assert not any(path.read_bytes() == damaged(path.read_bytes(), how) for path in entries)
 
 
@@ -170,7 +170,7 @@ def test_a_damaged_record_is_no_record(clean, options, tmp_path):
     report = build(options(out, **changed))
     right = json.loads((new / "report.json").read_text())
     for key in ("latency_cycles", "predicted_latency_cycles"):
-        assert report["simulation"][key] == right["simulation"][key]
+        assert getattr(report.simulation, key) == right["simulation"][key]
 
 
 def test_a_build_waits_for_another_one(clean, options, tmp_path):

@@ -5,7 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +24,8 @@ from nnef_hw.ir import Stage
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import quantize
 from nnef_hw.reference import quantize_inputs, run_fixed
+from nnef_hw.report.model.conversion import from_json
+from nnef_hw.report.model.report import Report
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.simulate import compare
 from nnef_hw.streaming.architecture import Streaming
@@ -75,7 +77,7 @@ def test_files(finished):
     assert StreamingPlan.from_json(json.loads(plan), lower(fixed)).dumps() == plan
     assert (fixed.stage, canonical.stage) == (Stage.FIXED, Stage.CANONICAL)
     assert manifest["model_hash"] == graph_hash(fixed)
-    assert json.loads((folder / "report.json").read_text()) == report
+    assert from_json(json.loads((folder / "report.json").read_text()), Report) == report
     verilog = (folder / "rtl" / "top.v").read_text()
     assert "module top (" in verilog
     assert all(layer in verilog for layer in json.loads(plan)["layers"])
@@ -84,51 +86,52 @@ def test_files(finished):
 def test_report(finished):
     folder, report = finished
     plan = json.loads((folder / "plan.json").read_text())
-    assert {key: report[key] for key in ("period", "settling")} == {
+    assert {key: getattr(report, key) for key in ("period", "settling")} == {
         key: plan[key] for key in ("period", "settling")
     }
-    assert (report["period"], type(report["settling"])) == (1, int)
-    simulation = report["simulation"]
-    assert (simulation["frames"], simulation["bit_exact"]) == (20, True)
+    assert (report.period, type(report.settling)) == (1, int)
+    simulation = report.simulation
+    assert (simulation.frames, simulation.bit_exact) == (20, True)
     for key in ("cycles_per_inference", "latency_cycles"):
-        assert simulation[key] == simulation[f"predicted_{key}"] == report[key]
-    assert report["macs"] == 16 * 3 * 9 + 12 * 4
-    used = report["cycles_per_inference"] * report["multipliers"]
-    assert report["mac_utilization"] == report["macs"] / used
-    assert report["inferences_per_second"] == 24e6 / report["cycles_per_inference"]
+        predicted = getattr(simulation, f"predicted_{key}")
+        assert getattr(simulation, key) == predicted == getattr(report, key)
+    assert report.macs == 16 * 3 * 9 + 12 * 4
+    used = report.cycles_per_inference * report.multipliers
+    assert report.mac_utilization == report.macs / used
+    assert report.inferences_per_second == 24e6 / report.cycles_per_inference
     # so few that all calibrate
-    assert report["accuracy"]["calibration_samples"] == report["accuracy"]["samples"] == 20
-    assert report["accuracy"]["calibrated"] is True
-    assert report["bitstream"] is report["timing_met"] is report["fmax_mhz"] is None
-    assert all(row["used"] is None for row in report["resources"].values())
-    assert {"compile", "simulate", "total"} == report["seconds"].keys()
+    assert report.accuracy.calibration_samples == report.accuracy.samples == 20
+    assert report.accuracy.calibrated is True
+    assert report.bitstream is report.timing_met is report.fmax_mhz is None
+    assert all(row.used is None for row in report.resources.values())
+    assert {"compile", "simulate", "total"} == report.seconds.keys()
 
 
 def test_some_frames_are_simulated_and_all_scored(finished, model, options, tmp_path):
     report = build(options(tmp_path / "build", frames=5))
-    simulation, accuracy = report["simulation"], report["accuracy"]
-    assert (simulation["frames"], simulation["frames_given"]) == (5, 20)
-    assert simulation["bit_exact"] is True
-    assert accuracy["samples"] == finished[1]["accuracy"]["samples"] == 20
+    simulation, accuracy = report.simulation, report.accuracy
+    assert (simulation.frames, simulation.frames_given) == (5, 20)
+    assert simulation.bit_exact is True
+    assert accuracy.samples == finished[1].accuracy.samples == 20
     for key in ("float", "fixed"):
-        assert accuracy[key] == finished[1]["accuracy"][key]
+        assert getattr(accuracy, key) == getattr(finished[1].accuracy, key)
     chosen = [0, 16, 8, 4, 12]
-    assert (accuracy["rtl_samples"], accuracy["rtl_equal"]) == (5, True)
+    assert (accuracy.rtl_samples, accuracy.rtl_equal) == (5, True)
     folder = BuildFolder.open(tmp_path / "build")
     with np.load(model.with_name("samples.npz")) as file:
         inputs, labels = file["inputs"][chosen], file["labels"][chosen]
     codes = run_fixed(folder.fixed, quantize_inputs(folder.fixed, {"image": inputs}))["scores"]
-    assert accuracy["rtl"] == (codes.reshape(5, -1).argmax(axis=1) == labels).mean()
+    assert accuracy.rtl == (codes.reshape(5, -1).argmax(axis=1) == labels).mean()
 
 
 def test_time_ends_the_simulation_after_three_frames(options, tmp_path, monkeypatch):
     monkeypatch.setattr(pipeline, "SIMULATION_SECONDS", 0.0)
     report = build(options(tmp_path / "build", frames=None))
-    assert (report["simulation"]["frames"], report["simulation"]["frames_given"]) == (3, 20)
-    assert report["accuracy"]["rtl_samples"] == 3
-    assert report["accuracy"]["samples"] == 20
+    assert (report.simulation.frames, report.simulation.frames_given) == (3, 20)
+    assert report.accuracy.rtl_samples == 3
+    assert report.accuracy.samples == 20
     every = build(options(tmp_path / "build", frames="all"))
-    assert (every["simulation"]["frames"], every["accuracy"]["rtl_samples"]) == (20, 20)
+    assert (every.simulation.frames, every.accuracy.rtl_samples) == (20, 20)
 
 
 def test_equal_inputs_give_equal_files(finished, model, options, tmp_path):
@@ -146,13 +149,13 @@ def test_quantized_model_needs_no_samples(model, options, tmp_path):
     save(quantize(canonical, {"image": inputs}), tmp_path / "q.nnef.tgz")
     out = tmp_path / "build"
     report = build(options(out, model=tmp_path / "q.nnef.tgz", calibrate=None))
-    assert (report["simulation"]["frames"], report["simulation"]["bit_exact"]) == (16, True)
-    assert report["accuracy"] is None
+    assert (report.simulation.frames, report.simulation.bit_exact) == (16, True)
+    assert report.accuracy is None
     assert files(out).keys() == FILES - {"float.nnef.tgz"}
 
     samples = model.with_name("samples.npz")
     report = build(options(out, model=tmp_path / "q.nnef.tgz", calibrate=samples))
-    assert (report["accuracy"]["float"], report["accuracy"]["samples"]) == (None, 20)
+    assert (report.accuracy.float, report.accuracy.samples) == (None, 20)
     assert compare(BuildFolder.open(out), samples)["layers"] == []
 
 
@@ -175,7 +178,7 @@ def test_identical_build_does_nothing_again(finished, options, copy, monkeypatch
     monkeypatch.setattr(reporting, "make_report", None)
     report = build(options(copy))
     assert files(copy) == before
-    assert report["simulation"] == finished[1]["simulation"]
+    assert report.simulation == finished[1].simulation
 
 
 @pytest.mark.parametrize(
@@ -205,11 +208,11 @@ def test_changed_input_builds_anew(change, options, copy, steps, tmp_path, monke
     # the accelerator is the same at any clock
     simulated = [] if change == "clock_mhz" else ["simulate"]
     assert steps == ["compile", *simulated, "report"]
-    assert report["simulation"]["bit_exact"] is True
+    assert report.simulation.bit_exact is True
     clock_mhz = {"board": find_board("ulx3s_85f").clock_mhz, "clock_mhz": 12.0}.get(change, 24.0)
     constraints = {path.name for path in (copy / "board").glob("*.?[cp]f")}
     assert constraints == {"board_top.lpf" if change == "board" else "board_top.pcf"}
-    assert report["clock_mhz"] == clock_mhz
+    assert report.clock_mhz == clock_mhz
 
 
 def test_alias_of_the_board_is_the_same_build(options, copy, steps):
@@ -223,8 +226,8 @@ def test_alias_of_the_board_is_the_same_build(options, copy, steps):
 def test_stale_outputs_are_discarded(options, copy, steps, monkeypatch):
     report = build(options(copy, bitstream=True))
     assert files(copy).keys() == FILES | SYNTHESIZED
-    assert report["bitstream"] == str(copy / "board" / "board_top.bin")
-    assert report["resources"]["lut"]["used"] == 1234
+    assert report.bitstream == str(copy / "board" / "board_top.bin")
+    assert report.resources["lut"].used == 1234
     assert set(steps) == {"synthesize", "report"} | set(steps) & {"compile", "simulate"}
 
     steps.clear()
@@ -233,7 +236,7 @@ def test_stale_outputs_are_discarded(options, copy, steps, monkeypatch):
 
     report = build(options(copy, clock_mhz=12.0))
     assert files(copy).keys() == FILES
-    assert report["bitstream"] is None
+    assert report.bitstream is None
     assert not (copy / ".steps" / "synthesize.json").exists()
 
     # the new Verilog is there, but what follows from it is not: nothing old may stand beside it
@@ -279,7 +282,7 @@ def test_interruption_leaves_nothing_new(
     assert {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()} == before
     for name in ("able_architectures", "emit", "run_rtl"):
         monkeypatch.setattr(pipeline, name, None)
-    assert build(options(copy))["simulation"] == finished[1]["simulation"]
+    assert build(options(copy)).simulation == finished[1].simulation
 
 
 @pytest.mark.parametrize(
@@ -315,10 +318,10 @@ def test_removed_report_is_made_again(finished, options, copy, steps):
     (copy / "report.html").unlink()
     report = build(options(copy))
     assert steps == ["report"]
-    first = json.loads((finished[0] / "report.json").read_text())
-    assert report.keys() == first.keys()
-    assert report["layers"] == first["layers"]
-    differing = {name for name in first if report[name] != first[name]}
+    first = finished[1]
+    assert report.layers == first.layers
+    names = [field.name for field in fields(first)]
+    differing = {name for name in names if getattr(report, name) != getattr(first, name)}
     assert differing <= {"commands", "seconds", "simulation"}
 
 
@@ -350,8 +353,8 @@ def test_wrong_hardware_fails(options, tmp_path, monkeypatch):
     with pytest.raises(CheckError, match=r"\d+ of 20 frames differ from the fixed-point") as raised:
         build(options(tmp_path / "build"))
     assert raised.value.exit_status == 1
-    report = json.loads((tmp_path / "build" / "report.json").read_text())
-    assert report["simulation"]["bit_exact"] is False
+    written = json.loads((tmp_path / "build" / "report.json").read_text())
+    assert written["simulation"]["bit_exact"] is False
     with pytest.raises(CheckError, match="frames differ"):
         build(options(tmp_path / "build"))
 
@@ -386,11 +389,11 @@ def test_failed_tool_keeps_what_was_done(options, steps, tmp_path, monkeypatch):
 def test_plain_ip_has_streams_and_no_board(options, tmp_path):
     out = tmp_path / "build"
     report = build(options(out, board="none", device="generic", bitstream=True))
-    assert (report["board"], report["device"], report["bitstream"]) == ("none", "generic", None)
-    assert report["simulation"]["bit_exact"]
-    assert report["link_inferences_per_second"] is None
+    assert (report.board, report.device, report.bitstream) == ("none", "generic", None)
+    assert report.simulation.bit_exact
+    assert report.link_inferences_per_second is None
     names = files(out).keys()
-    name = report["model"]
+    name = report.model
     ip = {f"{name}.core", f"ip/{name}_axis.v", f"ip/{name}_tb.v", f"ip/{name}.vlt", "ip/README.md",
           "ip/model.h"}  # fmt: skip
     assert {*ip, "sim/run.py"} <= names
@@ -400,7 +403,7 @@ def test_plain_ip_has_streams_and_no_board(options, tmp_path):
     assert manifest["link"] == {"kind": "axi4-stream"}
     assert manifest["module"] == name
     renamed = options(out, board="none", device="generic", ip_name="Mine_2")
-    assert build(renamed)["simulation"]["bit_exact"]
+    assert build(renamed).simulation.bit_exact
     names = files(out).keys()
     assert {"Mine_2.core", "ip/Mine_2_axis.v"} <= names
     assert not ip - {"ip/README.md", "ip/model.h"} & names
@@ -486,45 +489,45 @@ def test_build_with_bitstream(complete, tmp_path, monkeypatch):
     wanted, frames, least = complete
     report = build(wanted)
 
-    assert report["bitstream"] == str(wanted.out / "board" / "board_top.bin")
+    assert report.bitstream == str(wanted.out / "board" / "board_top.bin")
     # an iCE40UP5K takes as many bytes whatever is in it
-    assert Path(report["bitstream"]).stat().st_size == 104_090
-    assert report["timing_met"] is True
-    assert report["fmax_mhz"] >= report["clock_mhz"] == 24.0
-    path = report["longest_path"]
-    assert path["ns"] == pytest.approx(1e3 / report["fmax_mhz"], rel=1e-3)
-    assert sum(part["ns"] for part in path["parts"]) == pytest.approx(path["ns"], abs=0.02)
+    assert Path(report.bitstream).stat().st_size == 104_090
+    assert report.timing_met is True
+    assert report.fmax_mhz >= report.clock_mhz == 24.0
+    path = report.longest_path
+    assert path.ns == pytest.approx(1e3 / report.fmax_mhz, rel=1e-3)
+    assert sum(part.ns for part in path.parts) == pytest.approx(path.ns, abs=0.02)
 
-    resources = report["resources"]
+    resources = report.resources
     for name in ("dsp", "bram", "spram"):
-        assert resources[name]["used"] == resources[name]["estimated"], name
-    assert resources["lut"]["estimated"] == pytest.approx(resources["lut"]["used"], rel=0.15)
-    assert all(0 <= row["used"] <= row["available"] for row in resources.values())
-    placed = report["placed"]
-    assert placed["layers"].keys() == {layer["name"] for layer in report["layers"]}
+        assert resources[name].used == resources[name].estimated, name
+    assert resources["lut"].estimated == pytest.approx(resources["lut"].used, rel=0.15)
+    assert all(0 <= row.used <= row.available for row in resources.values())
+    placed = report.placed
+    assert placed.layers.keys() == {layer.name for layer in report.layers}
     for name in ("lut", "dsp", "bram", "spram"):
-        used = sum(row.get(name, 0) for row in (placed["link"], *placed["layers"].values()))
-        assert used == resources[name]["used"], name
-    for layer in report["layers"]:
-        own = placed["layers"][layer["name"]]
-        assert (own.get("dsp", 0), own.get("bram", 0)) == (layer["dsp"], layer["bram"])
+        used = sum(row.get(name, 0) for row in (placed.link, *placed.layers.values()))
+        assert used == resources[name].used, name
+    for layer in report.layers:
+        own = placed.layers[layer.name]
+        assert (own.get("dsp", 0), own.get("bram", 0)) == (layer.dsp, layer.bram)
     page = (wanted.out / "report.html").read_text()
     assert 'class="floorplan"' in page
     links = set(re.findall(r'href="([^"#]+)"', page))
     assert {"board/nextpnr.log", "board/yosys.log", "board/board_top.bin", "rtl/top.v"} <= links
     assert all((wanted.out / name).is_file() for name in links)
-    assert report["seed"] == 1
-    assert any(tool.startswith("nextpnr-ice40 ") for tool in report["tools"])
+    assert report.seed == 1
+    assert any(tool.startswith("nextpnr-ice40 ") for tool in report.tools)
 
-    simulation, accuracy = report["simulation"], report["accuracy"]
-    assert (simulation["frames"], simulation["bit_exact"]) == (frames, True)
+    simulation, accuracy = report.simulation, report.accuracy
+    assert (simulation.frames, simulation.bit_exact) == (frames, True)
     for key in ("cycles_per_inference", "latency_cycles"):
-        assert simulation[key] == simulation[f"predicted_{key}"] == report[key]
-    keys = {"metric", "samples", "calibration_samples", "calibrated", "rtl_samples", "rtl_equal",
-            "float", "fixed", "rtl", "confusion", "worst"}  # fmt: skip
-    assert accuracy.keys() == keys
-    assert report["noise"].keys() <= {layer["name"] for layer in report["layers"]} != set()
-    assert accuracy["rtl"] == accuracy["fixed"] >= least
+        predicted = getattr(simulation, f"predicted_{key}")
+        assert getattr(simulation, key) == predicted == getattr(report, key)
+    assert len(accuracy.confusion) > 1
+    assert accuracy.worst
+    assert report.noise.keys() <= {layer.name for layer in report.layers} != set()
+    assert accuracy.rtl == accuracy.fixed >= least
     assert compare(BuildFolder.open(wanted.out), wanted.calibrate)["bit_exact"] is True
 
     for path in (wanted.out / "board").iterdir():

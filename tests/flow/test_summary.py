@@ -10,7 +10,7 @@ from nnef_hw.flow.summary import _link_rate, make_report
 from nnef_hw.passes import simplify
 from nnef_hw.place.result import Resource, SynthesisResult
 from nnef_hw.quantize import quantize
-from nnef_hw.report.model.conversion import to_json
+from nnef_hw.report.model.layers import LayerSource
 from nnef_hw.report.pages.html import write_html
 from nnef_hw.streaming.architecture import Streaming
 from nnef_hw.streaming.search.solver import schedule
@@ -46,7 +46,7 @@ def report(fixed, plan):
         known |= {"seconds": {}, "commands": [], "link": Uart(), "target": TARGET, "others": []}
         timeline = Streaming().timeline(plan)
         known |= {"insides": Streaming().report(plan, fixed, TARGET, timeline)}
-        return to_json(make_report(plan=plan, **known | changes))
+        return make_report(plan=plan, **known | changes)
 
     return report
 
@@ -79,17 +79,17 @@ def test_link_rate(sent, received, bytes_on_the_line, plan):
 
 def test_rate_over_the_link_is_that_of_the_slower_end(report, plan):
     slow, fast = report(), report(link=Uart(10**12))
-    assert slow["link_inferences_per_second"] == _link_rate(plan, Uart(1_000_000))
-    assert fast["link_inferences_per_second"] == fast["inferences_per_second"]
-    assert slow["inferences_per_second"] == 24e6 / plan.interval
+    assert slow.link_inferences_per_second == _link_rate(plan, Uart(1_000_000))
+    assert fast.link_inferences_per_second == fast.inferences_per_second
+    assert slow.inferences_per_second == 24e6 / plan.interval
 
 
 def test_nothing_is_used_before_synthesis(report):
     value = report()
-    assert value["fmax_mhz"] is value["timing_met"] is None
-    for row in value["resources"].values():
-        assert row["used"] is None
-        assert 0 <= row["estimated"] <= row["available"]
+    assert value.fmax_mhz is value.timing_met is None
+    for row in value.resources.values():
+        assert row.used is None
+        assert 0 <= row.estimated <= row.available
 
 
 def test_used_resources_after_synthesis(report, plan):
@@ -98,30 +98,30 @@ def test_used_resources_after_synthesis(report, plan):
         resources={"lut": Resource(1000, 5280), "dsp": Resource(2, 8)}, seconds={},
     )  # fmt: skip
     value = report(synthesis=result)
-    assert (value["fmax_mhz"], value["timing_met"]) == (20.0, False)
-    used = {name: row["used"] for name, row in value["resources"].items()}
+    assert (value.fmax_mhz, value.timing_met) == (20.0, False)
+    used = {name: row.used for name, row in value.resources.items()}
     assert used == {"lut": 1000, "ff": 0, "dsp": 2, "bram": 0, "spram": 0}
-    assert value["resources"]["lut"]["available"] == 5280
-    assert value["resources"]["bram"]["estimated"] == plan.resources.bram
+    assert value.resources["lut"].available == 5280
+    assert value.resources["bram"].estimated == plan.resources.bram
 
 
 def test_layers_add_up(report, plan):
     value = report()
-    conv, pool, linear = value["layers"]
-    assert [layer["name"] for layer in value["layers"]] == [b.name for b in plan.blocks]
-    assert (conv["parameters"], conv["macs"], conv["weight_bytes"]) == (30, 16 * 27, 27)
-    assert (conv["input_image"], conv["output_image"]) == ([6, 6, 1], [4, 4, 3])
-    assert (linear["parameters"], linear["macs"], linear["weight_bytes"]) == (52, 48, 48)
-    assert (pool["macs"], pool["multipliers"], pool["utilization"]) == (0, 0, None)
-    assert pool["kernel"] == [2, 2]
-    assert all(layer["location"].startswith("tiny.nnef:") for layer in value["layers"])
-    assert value["macs"] == sum(layer["macs"] for layer in value["layers"]) == 480
-    assert value["multipliers"] == sum(layer["multipliers"] for layer in value["layers"])
-    assert value["cycles_per_inference"] >= max(layer["cycles"] for layer in value["layers"])
+    conv, pool, linear = value.layers
+    assert [layer.name for layer in value.layers] == [b.name for b in plan.blocks]
+    assert (conv.parameters, conv.macs, conv.weight_bytes) == (30, 16 * 27, 27)
+    assert (conv.input_image, conv.output_image) == ((6, 6, 1), (4, 4, 3))
+    assert (linear.parameters, linear.macs, linear.weight_bytes) == (52, 48, 48)
+    assert (pool.macs, pool.multipliers, pool.utilization) == (0, 0, None)
+    assert pool.kernel == (2, 2)
+    assert all(layer.location.startswith("tiny.nnef:") for layer in value.layers)
+    assert value.macs == sum(layer.macs for layer in value.layers) == 480
+    assert value.multipliers == sum(layer.multipliers for layer in value.layers)
+    assert value.cycles_per_inference >= max(layer.cycles for layer in value.layers)
     for layer in (conv, linear):
-        busy = layer["macs"] / (plan.interval * layer["multipliers"])
-        assert layer["utilization"] == pytest.approx(busy)
-        assert 0 <= layer["in_dsp"] <= layer["multipliers"]
+        busy = layer.macs / (plan.interval * layer.multipliers)
+        assert layer.utilization == pytest.approx(busy)
+        assert 0 <= layer.in_dsp <= layer.multipliers
 
 
 @pytest.fixture(scope="module")
@@ -139,63 +139,63 @@ def branching():
     target = find_board("ulx3s_85f")
     plan = schedule(fixed, target)
     timeline = Streaming().timeline(plan)
-    return plan, timeline, to_json(make_report(
+    return plan, timeline, make_report(
         plan=plan, insides=Streaming().report(plan, fixed, target, timeline), target=target,
         link=Uart(), synthesis=None, simulation=None, accuracy=None, bitstream=None,
         seconds={}, commands=[], others=[],
-    ))  # fmt: skip
+    )  # fmt: skip
 
 
 def test_layers_know_what_they_read(branching):
     plan, _, value = branching
-    depthwise, total = value["layers"]
+    depthwise, total = value.layers
     tensor = plan.inputs[0].tensor
     codes = 6 * 6 * 8
-    assert depthwise["sources"] == [{"tensor": tensor, "fifo": 0, "codes": codes}]
-    assert {source["tensor"] for source in total["sources"]} == {tensor, depthwise["tensor"]}
+    assert depthwise.sources == (LayerSource(tensor, 0, codes),)
+    assert {source.tensor for source in total.sources} == {tensor, depthwise.tensor}
     depths = [source.depth for source in plan.blocks[1].sources]
-    assert [source["fifo"] for source in total["sources"]] == depths
+    assert [source.fifo for source in total.sources] == depths
     assert max(depths) > 0
-    assert depthwise["codes"] == total["codes"] == codes
+    assert depthwise.codes == total.codes == codes
 
 
 def test_depthwise_multipliers_are_lanes_times_taps(branching):
     _, _, value = branching
-    depthwise = value["layers"][0]
-    assert depthwise["kind"] == "depthwise"
-    assert depthwise["multipliers"] == depthwise["lanes"] * depthwise["taps"] > 0
+    depthwise = value.layers[0]
+    assert depthwise.kind == "depthwise"
+    assert depthwise.multipliers == depthwise.lanes * depthwise.taps > 0
 
 
 def test_activity_is_that_of_the_timeline(branching):
     plan, timeline, value = branching
-    for layer, activity in zip(value["layers"], timeline.blocks, strict=True):
-        assert layer["busy_cycles"] == sum(activity.busy)
-        assert layer["waiting_cycles"] == sum(activity.waiting)
-        assert layer["busy_cycles"] + layer["waiting_cycles"] <= plan.interval
+    for layer, activity in zip(value.layers, timeline.blocks, strict=True):
+        assert layer.busy_cycles == sum(activity.busy)
+        assert layer.waiting_cycles == sum(activity.waiting)
+        assert layer.busy_cycles + layer.waiting_cycles <= plan.interval
 
 
 def test_boards_begin_with_that_of_the_build(branching):
     plan, _, value = branching
-    own, *others = value["boards"]
-    assert (own["board"], own["device"]) == (plan.board, plan.device)
-    assert own["cycles_per_inference"] <= plan.interval
-    assert plan.board not in {row["board"] for row in others}
+    own, *others = value.boards
+    assert (own.board, own.device) == (plan.board, plan.device)
+    assert own.cycles_per_inference <= plan.interval
+    assert plan.board not in {row.board for row in others}
 
 
 def test_stream_that_keeps_the_interval_from_being_halved_is_named(branching):
     plan, _, value = branching
-    headroom = value["headroom"]
-    assert headroom["wanted"] == plan.interval // 2
-    assert {limit["codes"] for limit in headroom["limits"]} == {288}
-    assert headroom["cycles"] >= 288
-    assert value["roofs"]["streams"] == plan.macs / 288 == value["roofs"]["input"]
-    assert value["roofs"]["dsp_multipliers"] == 156 <= value["roofs"]["multipliers"]
-    assert value["roofs"]["macs_per_multiplier"] == 2
+    headroom = value.headroom
+    assert headroom.wanted == plan.interval // 2
+    assert {limit.codes for limit in headroom.limits} == {288}
+    assert headroom.cycles >= 288
+    assert value.roofs.streams == plan.macs / 288 == value.roofs.input
+    assert value.roofs.dsp_multipliers == 156 <= value.roofs.multipliers
+    assert value.roofs.macs_per_multiplier == 2
 
 
 def test_page_of_a_branching_network_has_its_fifo(branching, tmp_path):
     _, timeline, value = branching
     write_html(value, timeline, tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text()
-    depth = max(source["fifo"] for source in value["layers"][1]["sources"])
+    depth = max(source.fifo for source in value.layers[1].sources)
     assert f">FIFO {depth}<" in page or f">{depth}<" in page

@@ -171,12 +171,12 @@ def test_a_build_ends_with_the_project(board, tiny, tmp_path):
         out=tmp_path / "out", frames=1,
     )  # fmt: skip
     report = build(options)
-    assert report["simulation"]["bit_exact"]
-    assert (report["fmax_mhz"], report["timing_met"], report["bitstream"]) == (None, None, None)
-    assert report["placed"] is report["longest_path"] is None
-    assert report["resources"]["lut"]["used"] is None
-    assert report["resources"]["lut"]["estimated"] > 0
-    purposes = {row["path"]: row["purpose"] for row in report["files"]}
+    assert report.simulation.bit_exact
+    assert (report.fmax_mhz, report.timing_met, report.bitstream) == (None, None, None)
+    assert report.placed is report.longest_path is None
+    assert report.resources["lut"].used is None
+    assert report.resources["lut"].estimated > 0
+    purposes = {row.path: row.purpose for row in report.files}
     assert purposes["board/board_top.xdc"] == "pins and clocks"
     assert purposes["board/board_top.tcl"] == "project"
     assert "PACKAGE_PIN 35 [get_ports clk]" in (tmp_path / "out/board/board_top.xdc").read_text()

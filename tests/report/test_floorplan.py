@@ -1,14 +1,18 @@
 """The picture of a placed design."""
 
 import re
+from types import SimpleNamespace
 from xml.etree import ElementTree as ET
 
 import pytest
 
+from nnef_hw.report.model.conversion import from_json
+from nnef_hw.report.model.device import Floorplan
+from nnef_hw.report.model.report import Report
 from nnef_hw.report.pages.floorplan import draw_floorplan
 from nnef_hw.report.pages.html import write_html
 
-REPORT = {"layers": [{"name": "conv1"}, {"name": "pool1"}]}
+REPORT = SimpleNamespace(layers=[SimpleNamespace(name=name) for name in ("conv1", "pool1")])
 FLOORPLAN = {
     "size": [3, 2],
     "path": [[0, 0], [2, 1]],
@@ -31,7 +35,7 @@ def test_there_is_none_without_a_placement():
 
 
 def test_layers_have_their_places_in_their_order():
-    drawing = draw_floorplan(REPORT, FLOORPLAN)
+    drawing = draw_floorplan(REPORT, from_json(FLOORPLAN, Floorplan))
     assert (drawing.width, drawing.height) == (24, 16)
     conv, pool, link = drawing.regions
     assert [region.name for region in drawing.regions] == ["conv1", "pool1", ""]
@@ -48,7 +52,7 @@ def test_layers_have_their_places_in_their_order():
 
 
 def test_areas_are_the_numbers_of_cells():
-    for region in draw_floorplan(REPORT, FLOORPLAN).regions:
+    for region in draw_floorplan(REPORT, from_json(FLOORPLAN, Floorplan)).regions:
         cells = sum(n for _, _, n in FLOORPLAN["regions"][region.name]["lut"])
         assert sum(height for *_, height in rectangles(region.logic)) == cells
 
@@ -56,7 +60,7 @@ def test_areas_are_the_numbers_of_cells():
 def test_what_touches_is_one_rectangle():
     stacked = {"size": [1, 3], "path": [], "regions": {"conv1": {
         "lut": [[0, 0, 8], [0, 1, 8], [0, 2, 3]]}}}  # fmt: skip
-    [region] = draw_floorplan(REPORT, stacked).regions
+    [region] = draw_floorplan(REPORT, from_json(stacked, Floorplan)).regions
     assert rectangles(region.logic) == [(0, 5, 7, 19)]
 
 
@@ -65,9 +69,8 @@ def test_page(tiny, timeline_of, tmp_path, has_floorplan):
     placed = {"link": {"lut": 3, "bram": 1}, "shared": None,
               "layers": {"conv1": {"lut": 11}, "pool1": {"lut": 3}}}  # fmt: skip
     report = tiny | {"placed": placed} if has_floorplan else tiny
-    write_html(
-        report, timeline_of(report), tmp_path / "x.html", FLOORPLAN if has_floorplan else None
-    )
+    floorplan = from_json(FLOORPLAN, Floorplan) if has_floorplan else None
+    write_html(from_json(report, Report), timeline_of(report), tmp_path / "x.html", floorplan)
     page = (tmp_path / "x.html").read_text("utf-8")
     found = re.search(r'<svg class="floorplan".*?</svg>', page, re.S)
     assert (found is not None) == has_floorplan

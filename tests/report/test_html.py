@@ -4,6 +4,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from nnef_hw.report.model.conversion import from_json
+from nnef_hw.report.model.report import Report
 from nnef_hw.report.pages.html import write_html
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -36,7 +38,7 @@ class _Balance(HTMLParser):
 @pytest.fixture
 def render(tmp_path, timeline_of):
     def page(report):
-        write_html(report, timeline_of(report), tmp_path / "report.html")
+        write_html(from_json(report, Report), timeline_of(report), tmp_path / "report.html")
         return (tmp_path / "report.html").read_text("utf-8")
 
     return page

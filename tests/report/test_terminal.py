@@ -3,6 +3,8 @@ import io
 import pytest
 from rich.console import Console
 
+from nnef_hw.report.model.conversion import from_json
+from nnef_hw.report.model.report import Report
 from nnef_hw.report.terminal import print_report
 
 TIMES = "\N{MULTIPLICATION SIGN}"
@@ -11,7 +13,7 @@ TIMES = "\N{MULTIPLICATION SIGN}"
 def printed(report, width=100, encoding="utf-8", **options):
     raw = io.BytesIO()
     file = io.TextIOWrapper(raw, encoding=encoding)
-    print_report(report, Console(file=file, width=width, **options))
+    print_report(from_json(report, Report), Console(file=file, width=width, **options))
     file.flush()
     return raw.getvalue().decode(encoding)
 

@@ -1,5 +1,9 @@
+from types import SimpleNamespace
+
 import pytest
 
+from nnef_hw.report.model.device import ResourceUse
+from nnef_hw.report.model.layers import LayerSource
 from nnef_hw.report.wording import units
 
 
@@ -68,15 +72,13 @@ def test_pieces_make_up_the_name(name):
 
 
 def test_resource_that_the_device_lacks_is_over():
-    report = {"resources": {"spram": {"used": None, "available": 0, "estimated": 2}}}
-    ((_, row),) = units.resource_rows(report)
-    assert row["share"] == float("inf")
+    [row] = units.resource_rows({"spram": ResourceUse(None, available=0, estimated=2)})
+    assert row.share == float("inf")
 
 
 def test_use_counts_before_the_estimate_even_if_it_is_zero():
-    report = {"resources": {"dsp": {"used": 0, "available": 8, "estimated": 4}}}
-    ((_, row),) = units.resource_rows(report)
-    assert row["share"] == 0
+    [row] = units.resource_rows({"dsp": ResourceUse(0, available=8, estimated=4)})
+    assert row.share == 0
 
 
 @pytest.mark.parametrize(
@@ -86,13 +88,16 @@ def test_use_counts_before_the_estimate_even_if_it_is_zero():
     ids=repr,
 )  # fmt: skip
 def test_folding_names_what_is_more_than_one(folding, text):
-    assert units.folding(dict(zip(("rows", "lanes", "taps"), folding, strict=True))) == text
+    assert (
+        units.folding(SimpleNamespace(**dict(zip(("rows", "lanes", "taps"), folding, strict=True))))
+        == text
+    )
 
 
 def reading(*sources):
     """Return the third of three layers, which reads tensors with FIFOs, behind the others."""
-    layers = [{"name": name, "tensor": name.lower(), "sources": []} for name in ("A", "B", "C")]
-    layers[2]["sources"] = [{"tensor": tensor, "fifo": fifo} for tensor, fifo in sources]
+    layers = [SimpleNamespace(name=name, tensor=name.lower(), sources=()) for name in "ABC"]
+    layers[2].sources = tuple(LayerSource(tensor, fifo, codes=1) for tensor, fifo in sources)
     return layers
 
 

@@ -49,17 +49,17 @@ def codes(built, fixed):
 
 def test_every_step_of_every_sequence_is_simulated(built):
     _, report = built
-    simulation = report["simulation"]
-    assert simulation["bit_exact"]
-    assert simulation["frames"] == simulation["frames_given"] == SEQUENCES * STEPS
+    simulation = report.simulation
+    assert simulation.bit_exact
+    assert simulation.frames == simulation.frames_given == SEQUENCES * STEPS
     assert (
-        simulation["cycles_per_inference"] == simulation["predicted_cycles_per_inference"]
-        == report["cycles_per_inference"]
+        simulation.cycles_per_inference == simulation.predicted_cycles_per_inference
+        == report.cycles_per_inference
     )  # fmt: skip
     # Labels are of every step; so few sequences calibrate and are scored.
-    accuracy = report["accuracy"]
-    assert accuracy["rtl"] == accuracy["fixed"]
-    assert (accuracy["samples"], accuracy["calibration_samples"]) == (30, 30)
+    accuracy = report.accuracy
+    assert accuracy.rtl == accuracy.fixed
+    assert (accuracy.samples, accuracy.calibration_samples) == (30, 30)
 
 
 def test_sequences_with_pauses_and_compared(built):

@@ -50,16 +50,16 @@ def windowed(folder):
 
 def test_every_window_is_simulated_step_by_step(built):
     _, report = built
-    simulation = report["simulation"]
-    assert simulation["bit_exact"]
+    simulation = report.simulation
+    assert simulation.bit_exact
     # 19 rows are 10 steps of two, of which the first begins with a row of zeros.
-    assert simulation["frames"] == simulation["frames_given"] == WINDOWS * 10
-    assert report["accuracy"]["rtl"] == report["accuracy"]["fixed"]
-    assert report["accuracy"]["samples"] == 30
-    stream = report["stream"]
-    assert (stream["rows"], stream["window_rows"]) == ({"x": 2}, {"x": 19})
-    assert 5 * report["macs"] < stream["window_macs"]
-    assert 5 * report["cycles_per_inference"] < stream["window_cycles"]
+    assert simulation.frames == simulation.frames_given == WINDOWS * 10
+    assert report.accuracy.rtl == report.accuracy.fixed
+    assert report.accuracy.samples == 30
+    stream = report.stream
+    assert (stream.rows, stream.window_rows) == ({"x": 2}, {"x": 19})
+    assert 5 * report.macs < stream.window_macs
+    assert 5 * report.cycles_per_inference < stream.window_cycles
 
 
 def test_the_last_step_of_a_window_gives_its_integers(built):
@@ -129,7 +129,7 @@ def test_continued_borders_are_calibrated_as_windows_with_more_rows(tmp_path, rn
         tmp_path / "net.nnef.tgz", "icebreaker", tmp_path / "build", calibrate=tmp_path / "s.npz",
         bitstream=False, stream=how,
     )  # fmt: skip
-    assert build(options)["simulation"]["bit_exact"]
+    assert build(options).simulation.bit_exact
     folder = BuildFolder.open(tmp_path / "build")
     window, rows = how.window(simplify(padded()))
     longer = Samples({"x": x}).extended(rows)

@@ -262,7 +262,7 @@ def _metric(points: Sequence[Row]) -> str:
 def _scored(points: Sequence[Row]) -> str:
     """Say of which samples scores are; nothing if there are none."""
     known = (point["quality"] for point in points if point["quality"])
-    return next((units.scored_samples(quality) for quality in known), "")
+    return next((units.scored_samples(x["samples"], calibrated=x["calibrated"]) for x in known), "")
 
 
 def _quality(point: Row) -> float | None:

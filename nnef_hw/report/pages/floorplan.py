@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from nnef_hw.report.model.device import Floorplan, Spots
+from nnef_hw.report.model.report import Report
 from nnef_hw.report.wording import units
 
 __all__ = ["FloorplanDrawing", "Region", "draw_floorplan"]
@@ -42,9 +43,7 @@ class FloorplanDrawing:
     path: str
 
 
-def draw_floorplan(
-    report: Mapping[str, Any], floorplan: Mapping[str, Any] | None
-) -> FloorplanDrawing | None:
+def draw_floorplan(report: Report, floorplan: Floorplan | None) -> FloorplanDrawing | None:
     """Draw every tile of the device as a square, which its LUTs fill; None without a placement.
 
     Parameters
@@ -52,15 +51,13 @@ def draw_floorplan(
     report
         Its layers, in their order, have the first colours.
     floorplan
-        ``size`` in columns and rows, counted from the bottom left; ``path``, [column, row] of cells
-        in their order; and ``regions[name][resource]``, lists of [column, row, number]; the name
-        ``""`` is what belongs to no layer.
+        Places of the cells.
     """
     if floorplan is None:
         return None
-    columns, rows = floorplan["size"]
-    regions = floorplan["regions"]
-    layers = [layer["name"] for layer in report["layers"]]
+    columns, rows = floorplan.size
+    regions = floorplan.regions
+    layers = [layer.name for layer in report.layers]
     names = [name for name in layers if name in regions]
     names += sorted(set(regions) - {*layers, ""}) + [""] * ("" in regions)
     logic, most = _stacked([regions[name].get(LOGIC, ()) for name in names])
@@ -70,7 +67,7 @@ def draw_floorplan(
     def place(column: int, row: int) -> tuple[float, float]:
         return (column + 0.5) * tile, height - (row + 0.5) * tile
 
-    def blocks(resources: Mapping[str, Any]) -> Iterator[str]:
+    def blocks(resources: Mapping[str, Spots]) -> Iterator[str]:
         for key in BLOCKS:
             for column, row, _ in resources.get(key, ()):
                 x, y = column * tile + 1, height - (row + 1) * tile + 1
@@ -95,14 +92,14 @@ def draw_floorplan(
             )
             for number, (name, found) in enumerate(zip(names, logic, strict=True))
         ),
-        path=" ".join(f"{x:g},{y:g}" for x, y in (place(*spot) for spot in floorplan["path"])),
+        path=" ".join(f"{x:g},{y:g}" for x, y in (place(*spot) for spot in floorplan.path)),
     )
 
 
 Runs = list[tuple[int, int, int]]
 
 
-def _stacked(regions: list[Any]) -> tuple[list[Runs], int]:
+def _stacked(regions: Sequence[Spots]) -> tuple[list[Runs], int]:
     """Return for each region its stacks of cells, (column, first, last), and the most of a tile.
 
     First and last are counted in places for a cell, as many to a tile as the fullest has; what
@@ -127,7 +124,7 @@ def _stacked(regions: list[Any]) -> tuple[list[Runs], int]:
     return stacks, most
 
 
-def _figures(resources: Mapping[str, Any]) -> str:
+def _figures(resources: Mapping[str, Spots]) -> str:
     """Say how many LUTs and blocks there are."""
     titles = {LOGIC: "LUT", **BLOCKS}
     counts = {key: sum(count for _, _, count in resources.get(key, ())) for key in titles}

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from nnef_hw.architecture.architecture import Timeline
+from nnef_hw.report.model.device import Floorplan
+from nnef_hw.report.model.report import Report
 from nnef_hw.report.pages.floorplan import draw_floorplan
 from nnef_hw.report.pages.memory_map import draw_memory_map
 from nnef_hw.report.pages.pages import page_template
@@ -21,10 +21,10 @@ __all__ = ["render_html", "write_html"]
 
 
 def write_html(
-    report: Mapping[str, Any],
+    report: Report,
     timeline: Timeline,
     path: Path,
-    floorplan: Mapping[str, Any] | None = None,
+    floorplan: Floorplan | None = None,
 ) -> None:
     """Write :func:`render_html` to a file, whose folder is made if need be.
 
@@ -33,48 +33,46 @@ def write_html(
     write_atomic(path, render_html(report, timeline, floorplan))
 
 
-def render_html(
-    report: Mapping[str, Any], timeline: Timeline, floorplan: Mapping[str, Any] | None = None
-) -> str:
+def render_html(report: Report, timeline: Timeline, floorplan: Floorplan | None = None) -> str:
     """Return a page that needs no other file, no network and no script.
 
     Parameters
     ----------
     report
-        The contents of ``report.json``; steps are shown in the order they have here. Equal
-        reports give equal bytes.
+        What is known of a build; steps are shown in the order they have here. Equal reports give
+        equal bytes.
     timeline
         Activity of every block in a steady frame.
     floorplan
-        Where its parts are in the device, as :func:`~nnef_hw.report.pages.floorplan.draw_floorplan`
-        takes it.
+        Where its parts are in the device.
     """
-    report = with_short_names(report)
-    timeline = with_short_rows(timeline, report)
+    report, full_names = with_short_names(report)
+    timeline = with_short_rows(timeline, full_names)
     if floorplan is not None:
-        floorplan = with_short_regions(floorplan, report)
-    clock_hz = report["clock_mhz"] * 1e6 if report["clock_mhz"] else None
-    steps = {step: seconds for step, seconds in report["seconds"].items() if step != "total"}
+        floorplan = with_short_regions(floorplan, full_names)
+    clock_hz = report.clock_mhz * 1e6 if report.clock_mhz else None
+    steps = {step: seconds for step, seconds in report.seconds.items() if step != "total"}
     template = page_template("build.html", keep_trailing_newline=True, finalize=_shown)
     return template.render(
         say=units,
         report=report,
-        picture=draw(report),
+        full_names=full_names,
+        picture=draw(report, full_names),
         timeline=draw_timeline(report, timeline),
         roofline=draw_roofline(report),
         memory_map=draw_memory_map(report),
         floorplan=draw_floorplan(report, floorplan),
-        placed=report.get("placed"),
+        placed=report.placed,
         bounds=list(bounds.explain(report)),
         ceilings=list(bounds.ceilings(report)),
-        is_shortened=any(layer["name"] != layer["full_name"] for layer in report["layers"]),
+        is_shortened=any(name != full for name, full in full_names.items()),
         bottlenecks=units.bottlenecks(report),
-        noise=report.get("noise") or {},
-        resources=list(units.resource_rows(report)),
-        latency_seconds=units.share(report["latency_cycles"], clock_hz),
+        noise=report.noise,
+        resources=list(units.resource_rows(report.resources)),
+        latency_seconds=units.share(report.latency_cycles, clock_hz),
         steps=steps,
         # Steps run side by side: the total is less than their sum.
-        total_seconds=report["seconds"].get("total", sum(steps.values())),
+        total_seconds=report.seconds.get("total", sum(steps.values())),
         longest_step=max(steps.values(), default=0),
     )
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from nnef_hw.report.model.report import Report
 from nnef_hw.report.wording import units
 
 __all__ = ["MapDrawing", "Tenant", "draw_memory_map"]
@@ -42,14 +41,14 @@ class MapDrawing:
     border: float | None
 
 
-def draw_memory_map(report: Mapping[str, Any]) -> MapDrawing | None:
+def draw_memory_map(report: Report) -> MapDrawing | None:
     """Draw tensors over the steps of the program, which all have the same width; None without."""
-    plan = report.get("memory_map")
-    if plan is None:
+    plan = report.memory_map
+    if not plan:
         return None
-    names, bank = plan["steps"], plan["bank_bytes"]
-    used = max(tensor["begin"] + tensor["bytes"] for tensor in plan["tensors"])
-    size = plan["bytes"] if bank else used
+    names, bank = plan.steps, plan.bank_bytes
+    used = max(tensor.begin + tensor.bytes for tensor in plan.tensors)
+    size = plan.bytes if bank else used
     step = (WIDTH - LEFT - RIGHT) / len(names)
     room = HEIGHT - TOP - BOTTOM
 
@@ -57,19 +56,19 @@ def draw_memory_map(report: Mapping[str, Any]) -> MapDrawing | None:
         return float(round(TOP + room * place / size, 1))
 
     tenants = []
-    for tensor in plan["tensors"]:
-        first, last = tensor["first"], tensor["last"]
+    for tensor in plan.tensors:
+        first, last = tensor.first, tensor.last
         x, width = LEFT + step * first, step * (last - first + 1)
-        top, height = y(tensor["begin"]), y(tensor["begin"] + tensor["bytes"])
-        name = units.printable(tensor["name"])
+        top, height = y(tensor.begin), y(tensor.begin + tensor.bytes)
+        name = units.printable(tensor.name)
         until = f" to {names[last]}" if last > first else ""
         fits = height - top >= LINE and width >= 3 * CHARACTER
         tenants.append(
             Tenant(
                 round(x, 1), top, round(width, 1), round(max(height - top, 0.8), 1),
                 units.middle(name, int(width / CHARACTER) - 1) if fits else "",
-                f"{tensor['name']}: {units.count(tensor['bytes'])} bytes from "
-                f"{units.count(tensor['begin'])} on, from {names[first]}{until}",
+                f"{tensor.name}: {units.count(tensor.bytes)} bytes from "
+                f"{units.count(tensor.begin)} on, from {names[first]}{until}",
             )
         )  # fmt: skip
     every = -(-len(names) // 24)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import Any
 
+from nnef_hw.report.model.layers import LayerReport
+from nnef_hw.report.model.report import Report
 from nnef_hw.report.pages.wires import Edge, Grid, Wiring, route
 from nnef_hw.report.wording import units
 
@@ -80,13 +81,13 @@ class Picture:
     ends: tuple[tuple[float, float], ...]
 
 
-def draw(report: Mapping[str, Any]) -> Picture:
+def draw(report: Report, full_names: Mapping[str, str]) -> Picture:
     """Lay the layers out in rows of about equal length, read like text.
 
     Cycles are drawn against the interval of the whole network, multipliers and block RAM against
-    the layer that has most.
+    the layer that has most. ``full_names`` are the model's own names of the layers.
     """
-    layers: Sequence[Mapping[str, Any]] = report["layers"]
+    layers = report.layers
     rows = max(1, ceil(len(layers) / PER_ROW))
     per_row = max(1, ceil(len(layers) / rows))
     width = min(WIDEST, (WIDTH - 2 * MARGIN - (per_row - 1) * GAP) / per_row)
@@ -99,12 +100,19 @@ def draw(report: Mapping[str, Any]) -> Picture:
         height=HEIGHT,
         gap=GAP,
     )
-    outputs = {n for n, layer in enumerate(layers) if layer["tensor"] in report["outputs"]}
+    outputs = {n for n, layer in enumerate(layers) if layer.tensor in report.outputs}
     wiring = route(grid, list(_edges(layers)), outputs)
-    names = [units.printable(x["name"]) for x in layers]
+    names = [units.printable(x.name) for x in layers]
     labels = units.shorten(names, int((width - 2 * INSET) / NAME_PITCH))
     boxes = tuple(
-        _box(report, layer, (grid.x(n), wiring.tops[grid.row(n)]), width, label)
+        _box(
+            report,
+            layer,
+            full_names[layer.name],
+            (grid.x(n), wiring.tops[grid.row(n)]),
+            width,
+            label,
+        )
         for n, (layer, label) in enumerate(zip(layers, labels, strict=True))
     )
     return Picture(
@@ -121,12 +129,12 @@ def draw(report: Mapping[str, Any]) -> Picture:
     )
 
 
-def _edges(layers: Sequence[Mapping[str, Any]]) -> Iterator[Edge]:
+def _edges(layers: Sequence[LayerReport]) -> Iterator[Edge]:
     """List the streams from layer to layer; what no layer computes comes from outside."""
-    numbers = {layer["tensor"]: n for n, layer in enumerate(layers)}
+    numbers = {layer.tensor: n for n, layer in enumerate(layers)}
     for target, layer in enumerate(layers):
-        for source in layer["sources"]:
-            yield Edge(numbers.get(source["tensor"], -1), target, source["fifo"])
+        for source in layer.sources:
+            yield Edge(numbers.get(source.tensor, -1), target, source.fifo)
 
 
 def _fifos(wiring: Wiring) -> Iterator[Fifo]:
@@ -139,15 +147,16 @@ def _fifos(wiring: Wiring) -> Iterator[Fifo]:
 
 
 def _box(
-    report: Mapping[str, Any],
-    layer: Mapping[str, Any],
+    report: Report,
+    layer: LayerReport,
+    full_name: str,
     place: tuple[float, float],
     width: float,
     label: str,
 ) -> Box:
     room = width - 2 * INSET
-    cycles = units.share(layer["cycles"], report["cycles_per_inference"])
-    is_bottleneck = layer["name"] in units.bottlenecks(report)
+    cycles = units.share(layer.cycles, report.cycles_per_inference)
+    is_bottleneck = layer.name in units.bottlenecks(report)
     operator = units.printable(units.window(layer))
     images = units.images(layer)
     operator_room = room - (TAG if is_bottleneck else 0)
@@ -157,24 +166,24 @@ def _box(
         return round(max(filled, 1.5) if part else 0.0, 1)
 
     def part_of_most(key: str) -> float | None:
-        return units.share(layer[key], max(x[key] or 0 for x in report["layers"]))
+        return units.share(getattr(layer, key), max(getattr(x, key) for x in report.layers))
 
     return Box(
         x=place[0],
         y=place[1],
-        name=layer["full_name"],
+        name=full_name,
         label=label,
         operator=units.middle(operator, int(operator_room / SMALL_PITCH)),
         images=images,
         squeeze=len(images) * SMALL_PITCH > room,
         is_bottleneck=is_bottleneck,
         bars=(
-            Bar("cycles", units.count(layer["cycles"]), pixels(cycles), is_bottleneck),
+            Bar("cycles", units.count(layer.cycles), pixels(cycles), is_bottleneck),
             Bar(
                 "multipliers",
-                units.count(layer["multipliers"]),
+                units.count(layer.multipliers),
                 pixels(part_of_most("multipliers")),
             ),
-            Bar("block RAM", units.count(layer["bram"]), pixels(part_of_most("bram"))),
+            Bar("block RAM", units.count(layer.bram), pixels(part_of_most("bram"))),
         ),
     )

@@ -6,11 +6,13 @@ all share, whose weights come from a memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import floor, log, log10
-from typing import Any
 
+from nnef_hw.report.model.device import Memory
+from nnef_hw.report.model.limits import Roofs
+from nnef_hw.report.model.report import Report
 from nnef_hw.report.wording import units
 
 __all__ = ["Dot", "Line", "Roofline", "draw_roofline"]
@@ -86,34 +88,32 @@ class _Scale:
             tick *= 10
 
 
-def draw_roofline(report: Mapping[str, Any]) -> Roofline | None:
+def draw_roofline(report: Report) -> Roofline | None:
     """Draw the roofline that tells most of a design; None without multipliers."""
-    if not report["multipliers"]:
+    if not report.multipliers:
         return None
-    return _of_memory(report) if report.get("memory") else _of_multipliers(report)
+    return _of_memory(report, report.memory) if report.memory else _of_multipliers(report)
 
 
-def _of_memory(report: Mapping[str, Any]) -> Roofline:
+def _of_memory(report: Report, memory: Memory) -> Roofline:
     """Draw both roofs, layers and the design: MACs per byte that comes from the memory.
 
     A layer's MACs per cycle are those of its own cycles; its weights may come while others run, so
     that it lies above what the memory allows.
     """
-    memory, most = report["memory"], report["multipliers"]
-    speed = memory["bytes_per_cycle"]
-    interval, slowest = report["cycles_per_inference"], units.bottlenecks(report)
-    layers = [layer for layer in report["layers"] if layer["macs"] and layer["memory_bytes"]]
+    most = report.multipliers
+    speed = memory.bytes_per_cycle
+    interval, slowest = report.cycles_per_inference, units.bottlenecks(report)
     points = [
-        (layer["macs"] / layer["memory_bytes"], layer["macs"] / layer["cycles"], layer)
-        for layer in layers
+        (layer.macs / layer.memory_bytes, layer.macs / layer.cycles, layer)
+        for layer in report.layers
+        if layer.macs and layer.memory_bytes
     ]
-    own = report["macs"] / memory["bytes"], report["macs"] / interval
+    own = report.macs / memory.bytes, report.macs / interval
     ridge = most / speed
-    across = _Scale(
-        _ten_below(min(x for x, *_ in (*points, own, (ridge,)))),
-        10 * _ten_below(max(x for x, *_ in (*points, own, (ridge,)))),
-    )
-    up = _Scale(_ten_below(min(y for _, y, *_ in (*points, own))), ROOM_ABOVE * most)
+    places = [own[0], ridge, *(x for x, _, _ in points)]
+    across = _Scale(_ten_below(min(places)), 10 * _ten_below(max(places)))
+    up = _Scale(_ten_below(min([own[1], *(y for _, y, _ in points)])), ROOM_ABOVE * most)
     flat = up.y(most)
     begin = max(across.low, up.low / speed)
     corners = [(begin, begin * speed), (ridge, most), (across.high, most)]
@@ -122,19 +122,19 @@ def _of_memory(report: Mapping[str, Any]) -> Roofline:
         height=HEIGHT,
         box=(LEFT, TOP, WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM),
         title="MACs per cycle: a ring for the frame, a dot for each layer",
-        across_title=f"MACs per byte that comes from {memory['kind']}",
+        across_title=f"MACs per byte that comes from {memory.kind}",
         slopes=(" ".join(f"{across.x(x)},{up.y(y)}" for x, y in corners),),
         lines=(
             Line((LEFT, flat), (across.x(across.high), flat), f"{units.count(most)} multipliers",
                  (LEFT + 8, flat - 5)),
             Line((across.x(ridge), up.y(up.low)), (across.x(ridge), flat),
-                 f"{memory['kind']}: {speed:.2f} bytes per cycle",
+                 f"{memory.kind}: {speed:.2f} bytes per cycle",
                  (across.x(ridge) - 5, up.y(up.low) - 10), is_vertical=True),
         ),
         dots=tuple(
             Dot(across.x(x), up.y(y),
-                f"{layer['name']}: {units.rate(y)} MACs per cycle, {units.rate(x)} per byte",
-                layer["name"] in slowest)
+                f"{layer.name}: {units.rate(y)} MACs per cycle, {units.rate(x)} per byte",
+                layer.name in slowest)
             for x, y, layer in points
         ),
         design=Dot(
@@ -155,19 +155,19 @@ def _number(tick: float) -> str:
     return units.count(round(tick)) if tick >= 1 else f"{tick:g}"
 
 
-def _of_multipliers(report: Mapping[str, Any]) -> Roofline:
+def _of_multipliers(report: Report) -> Roofline:
     """Draw bounds, layers and the design.
 
     A layer's MACs per cycle count the cycles of the whole interval; below one they are drawn as
     one.
     """
-    roofs, interval = report["roofs"], report["cycles_per_inference"]
-    reached = report["macs"] / interval
-    most = roofs["macs_per_multiplier"]
+    roofs, interval = report.roofs, report.cycles_per_inference
+    reached = report.macs / interval
+    most = roofs.macs_per_multiplier
     lines = "lines: one MAC per cycle each, and two" if most > 1 else "line: one MAC per cycle each"
-    layers = [layer for layer in report["layers"] if layer["multipliers"]]
-    rates = [layer["macs"] / interval for layer in layers]
-    high = max(roofs["multipliers"], report["multipliers"], roofs["streams"], 10) * ROOM_ABOVE
+    layers = [layer for layer in report.layers if layer.multipliers]
+    rates = [layer.macs / interval for layer in layers]
+    high = max(roofs.multipliers, report.multipliers, roofs.streams, 10) * ROOM_ABOVE
     scale = _Scale(low=1.0, high=high)
     slowest = units.bottlenecks(report)
     edge = scale.x(high)
@@ -183,47 +183,48 @@ def _of_multipliers(report: Mapping[str, Any]) -> Roofline:
             for macs in range(1, most + 1)
         ),
         lines=(
-            *_horizontal(scale, roofs, edge, report["beat"]),
+            *_horizontal(scale, roofs, edge, report.beat),
             *_vertical(scale, roofs, low, top),
         ),
         dots=tuple(
             Dot(
-                scale.x(layer["multipliers"]),
+                scale.x(layer.multipliers),
                 scale.y(rate),
-                f"{layer['name']}: {units.rate(rate)} MACs per cycle with "
-                f"{units.count(layer['multipliers'])} multipliers",
-                layer["name"] in slowest,
+                f"{layer.name}: {units.rate(rate)} MACs per cycle with "
+                f"{units.count(layer.multipliers)} multipliers",
+                layer.name in slowest,
             )
             for layer, rate in zip(layers, rates, strict=True)
         ),
         design=Dot(
-            scale.x(report["multipliers"]),
+            scale.x(report.multipliers),
             scale.y(reached),
             f"{units.rate(reached)} MACs per cycle with "
-            f"{units.count(report['multipliers'])} multipliers",
+            f"{units.count(report.multipliers)} multipliers",
         ),
         across=tuple((scale.x(tick), _number(tick)) for tick in scale.ticks()),
         up=tuple((scale.y(tick), _number(tick)) for tick in scale.ticks()),
     )
 
 
-def _horizontal(
-    scale: _Scale, roofs: Mapping[str, float], edge: float, beat: str
-) -> Iterator[Line]:
-    """Draw the streams; one that is beyond the plot is not a bound."""
-    for key, title in (("streams", "busiest stream"), ("input", "input stream")):
-        if roofs[key] < scale.high and (key == "streams" or roofs[key] != roofs["streams"]):
-            y = scale.y(roofs[key])
-            label = f"{title}, one {beat} per cycle: {units.rate(roofs[key])}"
+def _horizontal(scale: _Scale, roofs: Roofs, edge: float, beat: str) -> Iterator[Line]:
+    """Draw the streams; one that is beyond the plot is not a bound, and the input's may be both."""
+    shown = {"busiest stream": roofs.streams}
+    if roofs.input != roofs.streams:
+        shown["input stream"] = roofs.input
+    for title, roof in shown.items():
+        if roof < scale.high:
+            y = scale.y(roof)
+            label = f"{title}, one {beat} per cycle: {units.rate(roof)}"
             yield Line((LEFT, y), (edge, y), label, (LEFT + 8, y - 5))
 
 
-def _vertical(scale: _Scale, roofs: Mapping[str, float], low: float, top: float) -> Iterator[Line]:
-    for place, (key, title) in enumerate((
-        ("dsp_multipliers", "DSP blocks"),
-        ("multipliers", "with the LUTs left"),
+def _vertical(scale: _Scale, roofs: Roofs, low: float, top: float) -> Iterator[Line]:
+    for place, (roof, title) in enumerate((
+        (roofs.dsp_multipliers, "DSP blocks"),
+        (roofs.multipliers, "with the LUTs left"),
     )):
-        if roofs[key]:
-            x = scale.x(roofs[key])
-            label = f"{title}: {units.count(roofs[key])}"
+        if roof:
+            x = scale.x(roof)
+            label = f"{title}: {units.count(roof)}"
             yield Line((x, low), (x, top), label, (x - 5, low - 10 - 16 * place), is_vertical=True)

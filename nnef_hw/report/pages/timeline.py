@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
 
 from nnef_hw.architecture.architecture import Activity, Timeline
+from nnef_hw.report.model.report import Report
 from nnef_hw.report.wording import units
 
 __all__ = ["Drawing", "Row", "draw_timeline"]
@@ -50,7 +50,7 @@ class Drawing:
     ticks: tuple[tuple[float, str], ...]
 
 
-def draw_timeline(report: Mapping[str, Any], timeline: Timeline) -> Drawing:
+def draw_timeline(report: Report, timeline: Timeline) -> Drawing:
     """Draw inputs and blocks as rows whose height is the share of each step."""
     activities = [*timeline.inputs, *timeline.blocks]
     left, right = LABEL_WIDTH, WIDTH - FIGURE_WIDTH

@@ -6,9 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from nnef_hw.architecture.architecture import Activity, Timeline
+from nnef_hw.report.model.device import Floorplan
+from nnef_hw.report.model.report import Report
 
 __all__ = ["short_names", "with_short_names", "with_short_regions", "with_short_rows"]
 
@@ -56,43 +57,39 @@ def _is_left(name: str, head: str) -> bool:
     return bool(rest) and (head[-1] != "_" or "_" in rest)
 
 
-def with_short_names(report: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a build's report with short names of layers; ``full_name`` has the model's own."""
-    short = short_names([layer["name"] for layer in report["layers"]])
+def with_short_names(report: Report) -> tuple[Report, dict[str, str]]:
+    """Return a report with short names of layers, and the model's own names by these."""
+    short = short_names([layer.name for layer in report.layers])
 
     def named(name: str) -> str:
         return short.get(name, name)
 
-    def rows(found: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        return [{**row, "name": named(row["name"])} for row in found]
-
-    changed: dict[str, Any] = {
-        "layers": [
-            {**layer, "name": named(layer["name"]), "full_name": layer["name"]}
-            for layer in report["layers"]
-        ],
-        "noise": {named(name): value for name, value in (report.get("noise") or {}).items()},
-    }
-    headroom = report["headroom"]
-    changed["headroom"] = {
-        **headroom, "limits": rows(headroom["limits"]), "changes": rows(headroom["changes"]),
-    }  # fmt: skip
-    if loop := report.get("loop"):
-        changed["loop"] = [named(name) for name in loop]
-    if path := report.get("longest_path"):
-        changed["longest_path"] = {
-            **path,
-            "parts": [{**part, "name": _part(part["name"], short)} for part in path["parts"]],
-        }
-    if places := report.get("memory_map"):
-        changed["memory_map"] = {
-            **places, "steps": [named(name) for name in places["steps"]],
-            "tensors": rows(places["tensors"]),
-        }  # fmt: skip
-    if placed := report.get("placed"):
-        layers = {named(name): used for name, used in placed["layers"].items()}
-        changed["placed"] = {**placed, "layers": layers}
-    return {**report, **changed}
+    headroom, path = report.headroom, report.longest_path
+    places, placed = report.memory_map, report.placed
+    changed = replace(
+        report,
+        layers=tuple(replace(layer, name=named(layer.name)) for layer in report.layers),
+        noise={named(name): value for name, value in report.noise.items()},
+        headroom=replace(
+            headroom,
+            limits=tuple(replace(limit, name=named(limit.name)) for limit in headroom.limits),
+            changes=tuple(replace(change, name=named(change.name)) for change in headroom.changes),
+        ),
+        loop=tuple(map(named, report.loop)) if report.loop else report.loop,
+        longest_path=path and replace(
+            path,
+            parts=tuple(replace(part, name=_part(part.name, short)) for part in path.parts),
+        ),
+        memory_map=places and replace(
+            places,
+            steps=tuple(map(named, places.steps)),
+            tensors=tuple(replace(tensor, name=named(tensor.name)) for tensor in places.tensors),
+        ),
+        placed=placed and replace(
+            placed, layers={named(name): used for name, used in placed.layers.items()}
+        ),
+    )  # fmt: skip
+    return changed, {found: name for name, found in short.items()}
 
 
 def _part(name: str, short: Mapping[str, str]) -> str:
@@ -101,9 +98,9 @@ def _part(name: str, short: Mapping[str, str]) -> str:
     return short.get(name) or short.get(layer, layer) + comma + part
 
 
-def with_short_rows(timeline: Timeline, report: Mapping[str, Any]) -> Timeline:
-    """Return a timeline with the names of the layers of a report that has short ones."""
-    short = {layer["full_name"]: layer["name"] for layer in report["layers"]}
+def with_short_rows(timeline: Timeline, full_names: Mapping[str, str]) -> Timeline:
+    """Return a timeline with short names, of which :func:`with_short_names` gives the full ones."""
+    short = {name: found for found, name in full_names.items()}
 
     def row(activity: Activity) -> Activity:
         return replace(activity, name=short.get(activity.name, activity.name))
@@ -111,8 +108,8 @@ def with_short_rows(timeline: Timeline, report: Mapping[str, Any]) -> Timeline:
     return replace(timeline, blocks=tuple(row(activity) for activity in timeline.blocks))
 
 
-def with_short_regions(floorplan: Mapping[str, Any], report: Mapping[str, Any]) -> dict[str, Any]:
+def with_short_regions(floorplan: Floorplan, full_names: Mapping[str, str]) -> Floorplan:
     """Return a floorplan with those names."""
-    short = {layer["full_name"]: layer["name"] for layer in report["layers"]}
-    regions = {short.get(name, name): found for name, found in floorplan["regions"].items()}
-    return {**floorplan, "regions": regions}
+    short = {name: found for found, name in full_names.items()}
+    regions = {short.get(name, name): found for name, found in floorplan.regions.items()}
+    return replace(floorplan, regions=regions)

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import takewhile
 from math import ceil, floor
-from typing import Any
+
+from nnef_hw.report.model.checks import Accuracy, Scores, Simulation
+from nnef_hw.report.model.device import ResourceUse
+from nnef_hw.report.model.layers import LayerReport
+from nnef_hw.report.model.report import Report
 
 __all__ = [
     "MICRO",
     "MISSING",
     "TIMES",
+    "ResourceRow",
     "bottlenecks",
     "columns",
     "count",
@@ -62,19 +69,20 @@ def columns(text: str) -> int:
     )
 
 
-def step(report: Mapping[str, Any]) -> str:
+def step(report: Report) -> str:
     """Say what a step of a stream costs, and what a window would."""
-    stream = report["stream"]
-    rows = sum(stream["rows"].values())
+    stream = report.stream
+    assert stream is not None
+    rows = sum(stream.rows.values())
     text = (
-        f"{count(rows)} row{'s' * (rows > 1)}: {count(report['macs'])} MACs, "
-        f"{count(report['cycles_per_inference'])} cycles"
+        f"{count(rows)} row{'s' * (rows > 1)}: {count(report.macs)} MACs, "
+        f"{count(report.cycles_per_inference)} cycles"
     )
-    if stream["window_rows"] is not None:
-        window_rows = sum(stream["window_rows"].values())
-        text += f"; a window of {count(window_rows)}: {count(stream['window_macs'])} MACs"
-    if stream["window_cycles"] is not None:
-        text += f", {count(stream['window_cycles'])} cycles"
+    if stream.window_rows is not None:
+        window_rows = sum(stream.window_rows.values())
+        text += f"; a window of {count(window_rows)}: {count(stream.window_macs)} MACs"
+    if stream.window_cycles is not None:
+        text += f", {count(stream.window_cycles)} cycles"
     return text
 
 
@@ -174,36 +182,36 @@ def image(shape: Sequence[int]) -> str:
     return f"{channels:,}" if height == width == 1 else f"{height}{TIMES}{width}{TIMES}{channels}"
 
 
-def images(layer: Mapping[str, Any]) -> str:
+def images(layer: LayerReport) -> str:
     """Input and output image of a layer."""
-    return f"{image(layer['input_image'])} → {image(layer['output_image'])}"
+    return f"{image(layer.input_image)} → {image(layer.output_image)}"
 
 
-def window(layer: Mapping[str, Any]) -> str:
+def window(layer: LayerReport) -> str:
     """Operator of a layer with its kernel."""
-    kernel = layer["kernel"]
+    kernel = layer.kernel
     size = " " + TIMES.join(map(str, kernel)) if kernel else ""
-    operator = "depthwise" if layer["kind"] == "depthwise" else layer["op"]
+    operator = "depthwise" if layer.kind == "depthwise" else layer.op
     return f"{operator}{size}"
 
 
-def folding(layer: Mapping[str, Any]) -> str:
+def folding(layer: LayerReport) -> str:
     """Folding of a layer: the factors of its number of multipliers."""
-    counts = {"row": layer["rows"], "lane": layer["lanes"], "tap": layer["taps"]}
+    counts = {"row": layer.rows, "lane": layer.lanes, "tap": layer.taps}
     factors = [f"{n} {unit}{'s' * (n > 1)}" for unit, n in counts.items() if n > 1]
     return f" {TIMES} ".join(factors) or "1 row"
 
 
-def reads(layers: Sequence[Mapping[str, Any]], layer: Mapping[str, Any]) -> str:
+def reads(layers: Sequence[LayerReport], layer: LayerReport) -> str:
     """List the sources of a layer and their FIFOs; empty if the only source is the layer before."""
-    names = {other["tensor"]: other["name"] for other in layers}
-    place, sources = layers.index(layer), layer["sources"]
-    before = layers[place - 1]["tensor"] if place else sources[0]["tensor"]
-    if [(source["tensor"], source["fifo"]) for source in sources] == [(before, 0)]:
+    names = {other.tensor: other.name for other in layers}
+    place, sources = layers.index(layer), layer.sources
+    before = layers[place - 1].tensor if place else sources[0].tensor
+    if [(source.tensor, source.fifo) for source in sources] == [(before, 0)]:
         return ""
     return ", ".join(
-        names.get(source["tensor"], source["tensor"])
-        + (f" (FIFO of {count(source['fifo'])})" if source["fifo"] else "")
+        names.get(source.tensor, source.tensor)
+        + (f" (FIFO of {count(source.fifo)})" if source.fifo else "")
         for source in sources
     )
 
@@ -215,38 +223,37 @@ def score(value: float | None, metric: str) -> str:
     return f"{value * 100:.2f}%"
 
 
-def simulated_frames(simulation: Mapping[str, Any]) -> str:
+def simulated_frames(simulation: Simulation) -> str:
     """How many frames were simulated, and of how many."""
-    frames, available = simulation["frames"], simulation["frames_given"]
+    frames, available = simulation.frames, simulation.frames_given
     if frames == available:
         return f"{count(frames)} frames"
     return f"{count(frames)} of {count(available)} frames (--frames all for all)"
 
 
-def short_run_interval(simulation: Mapping[str, Any], steady: int) -> int | None:
+def short_run_interval(simulation: Simulation, steady: int) -> int | None:
     """Return the interval predicted for a run too short to reach the steady one, otherwise None."""
-    predicted: int | None = simulation["predicted_cycles_per_inference"]
+    predicted = simulation.predicted_cycles_per_inference
     return None if predicted == steady else predicted
 
 
-def scored_samples(accuracy: Mapping[str, Any]) -> str:
+def scored_samples(samples: int, *, calibrated: bool) -> str:
     """How many samples were scored, and whether they are those that calibrated."""
-    samples = accuracy["samples"]
     also = ""
-    if accuracy["calibrated"]:
+    if calibrated:
         also = ", those that calibrated" if samples > 1 else ", the one that calibrated"
     return f"{count(samples)} sample{'s' * (samples != 1)}{also}"
 
 
-def is_rtl_scored(accuracy: Mapping[str, Any]) -> bool:
+def is_rtl_scored(accuracy: Scores) -> bool:
     """Whether the score of the Verilog is of the samples that the others are of."""
-    return bool(accuracy["rtl_samples"] == accuracy["samples"])
+    return accuracy.rtl_samples == accuracy.samples
 
 
-def rtl_agreement(accuracy: Mapping[str, Any]) -> str:
+def rtl_agreement(accuracy: Accuracy) -> str:
     """Say on how many samples the Verilog gives what the fixed-point model does."""
-    equal = "equal to" if accuracy["rtl_equal"] else "unlike"
-    samples = accuracy["rtl_samples"]
+    equal = "equal to" if accuracy.rtl_equal else "unlike"
+    samples = accuracy.rtl_samples
     return f"{equal} fixed on {count(samples)} of them" if samples else "run on none of them"
 
 
@@ -255,29 +262,43 @@ def share(part: float | None, whole: float | None) -> float | None:
     return None if part is None or not whole else part / whole
 
 
-def total(layers: Sequence[Mapping[str, Any]], key: str) -> int:
+def total(layers: Sequence[LayerReport], key: str) -> int:
     """Sum of one figure over the layers, unknown ones left out."""
-    return sum(layer[key] or 0 for layer in layers)
+    return sum(getattr(layer, key) or 0 for layer in layers)
 
 
-def bottlenecks(report: Mapping[str, Any]) -> list[str]:
+def bottlenecks(report: Report) -> list[str]:
     """Names of the layers that take longest, which set the interval; without cycles, none."""
-    longest = max((layer["cycles"] for layer in report["layers"]), default=0)
-    return [x["name"] for x in report["layers"] if x["cycles"] == longest > 0]
+    longest = max((layer.cycles for layer in report.layers), default=0)
+    return [layer.name for layer in report.layers if layer.cycles == longest > 0]
 
 
-def resource_rows(report: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield a title and a row of numbers for each resource that is available, used or estimated.
+@dataclass(frozen=True, slots=True)
+class ResourceRow:
+    """Resources of one kind as a row.
 
-    ``share`` in a row is the share of the device that is used, or estimated before synthesis. Above
-    1 the design does not fit; it is infinite where the device has none of the resource.
+    Parameters
+    ----------
+    title
+        What they are called.
+    use
+        Numbers of them.
+    share
+        Share of the device that is used, or estimated before synthesis; above 1 the design does
+        not fit, and it is infinite where the device has none of them.
     """
+
+    title: str
+    use: ResourceUse
+    share: float | None
+
+
+def resource_rows(resources: Mapping[str, ResourceUse]) -> Iterator[ResourceRow]:
+    """Yield a row for each resource that is available, used or estimated."""
     for key, title in _RESOURCES.items():
-        row = dict(report["resources"].get(key) or {})
-        if not any(row.get(x) for x in ("used", "available", "estimated")):
+        use = resources.get(key)
+        if use is None or not (use.used or use.available or use.estimated):
             continue
-        used = row.get("used")
-        wanted = row.get("estimated") if used is None else used
-        lacking = wanted and not row.get("available")
-        row["share"] = float("inf") if lacking else share(wanted, row.get("available"))
-        yield title, row
+        wanted = use.estimated if use.used is None else use.used
+        lacking = wanted and not use.available
+        yield ResourceRow(title, use, math.inf if lacking else share(wanted, use.available))

@@ -90,8 +90,8 @@ def test_foldings_are_chosen_for_the_time_around_a_loop(monkeypatch):
     assert {"h", "gates", "h_next"} <= looped
     assert looped.isdisjoint({"scores", "row_in_seen"})
     report = report_plan(quick, fixed, find_board("icebreaker"), make_timeline(quick))
-    assert set(report["loop"]) == looped
-    assert [row["cycles_per_inference"] for row in report["boards"]] == [quick.interval]
+    assert set(report.loop) == looped
+    assert [row.cycles_per_inference for row in report.boards] == [quick.interval]
 
 
 def test_outputs_of_states_alone_are_refused():

@@ -112,8 +112,8 @@ def test_plan_report_and_boards_know_the_beats(fix, rng):
     headroom = find_headroom(plan, network, BOARD.device)
     assert headroom.cycles >= 224 > headroom.wanted
     report = report_plan(plan, graph, BOARD, make_timeline(plan))
-    assert report["beat"] == "beat"
-    assert report["roofs"]["streams"] == plan.macs / 224
+    assert report.beat == "beat"
+    assert report.roofs.streams == plan.macs / 224
 
 
 def test_layers_of_one_code_per_beat_refuse_the_rate(fix, rng):
