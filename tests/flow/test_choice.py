@@ -14,6 +14,7 @@ from nnef_hw.errors import (
 )
 from nnef_hw.flow.choice import Candidates
 from nnef_hw.hardware.devices import Resources
+from nnef_hw.report.model.limits import OtherArchitecture
 
 
 def plan(arch, interval, lut):
@@ -43,10 +44,12 @@ def refuse(*names):
 def test_fewest_cycles_are_taken_unless_a_small_design_is_asked_for():
     best, others = candidates("first", "second").plan(make, smallest=False)
     assert best is PLANS["second"]
-    assert others == [{"arch": "first", "cycles_per_inference": 500, "lut": 900, "refused": None}]
+    assert others == [
+        OtherArchitecture(arch="first", cycles_per_inference=500, lut=900, refused=None)
+    ]
     best, others = candidates("first", "second").plan(make, smallest=True)
     assert best is PLANS["first"]
-    assert [other["arch"] for other in others] == ["second"]
+    assert [other.arch for other in others] == ["second"]
 
 
 def test_the_first_of_equal_ones_is_taken():
@@ -60,8 +63,9 @@ def test_one_that_was_refused_is_not_asked_again_but_reported():
     assert both.each(refuse("second")) == ["first"]
     best, others = both.plan(make, smallest=False)
     assert best is PLANS["first"]
+    refused = "second is full"
     assert others == [
-        {"arch": "second", "cycles_per_inference": None, "lut": None, "refused": "second is full"}
+        OtherArchitecture(arch="second", cycles_per_inference=None, lut=None, refused=refused)
     ]
 
 
