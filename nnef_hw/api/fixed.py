@@ -26,6 +26,7 @@ from nnef_hw.quantize.judgement.diagnosis import loss_warnings, with_remedies
 from nnef_hw.quantize.judgement.measure import measure
 from nnef_hw.quantize.judgement.warnings import QualityWarning
 from nnef_hw.reference import dequantize_outputs, quantize_inputs, run_fixed
+from nnef_hw.report.model.quantization import Quantization, QuantizationScores
 from nnef_hw.report.pages.quantization_html import render_quantization
 from nnef_hw.report.quantization import describe_quantization, weight_bytes, weight_widths
 from nnef_hw.report.wording import units
@@ -42,40 +43,41 @@ class Comparison(Shown):
     Parameters
     ----------
     described
-        What ``nnef-hw quantize --report`` shows, as plain values: ``accuracy``, ``layers`` with
-        their ``sqnr_db``, ranges, histograms.
+        What ``nnef-hw quantize --report`` shows: ``accuracy``, ``layers`` with their ``sqnr_db``,
+        ranges, histograms.
     """
 
-    described: dict[str, Any]
+    described: Quantization
 
     @property
-    def accuracy(self) -> dict[str, Any] | None:
+    def accuracy(self) -> QuantizationScores | None:
         """``metric``, accuracy (0..1) or mae, of ``float`` and ``fixed``; None without labels."""
-        found: dict[str, Any] | None = self.described["accuracy"]
-        return found
+        return self.described.accuracy
 
     @property
     def warnings(self) -> list[QualityWarning]:
         """Why to doubt the fixed model."""
-        return [QualityWarning.from_json(each) for each in self.described["warnings"]]
+        return list(self.described.warnings)
 
     @property
     def sqnr_db(self) -> dict[str, float | None]:
         """Signal to quantization noise of every layer's result in dB; None if there is no noise."""
-        return {layer["name"]: layer["sqnr_db"] for layer in self.described["layers"]}
+        return {layer.name: layer.sqnr_db for layer in self.described.layers}
 
     def _parts(self) -> Iterator[RenderableType]:
         described = self.described
-        scored = units.scored_samples(described["samples"], calibrated=described["calibrated"])
-        yield Text(f"{described['model']}: float and fixed on {scored}")
+        scored = units.scored_samples(described.samples, calibrated=described.calibrated)
+        yield Text(f"{described.model}: float and fixed on {scored}")
         if self.accuracy is not None:
-            metric = self.accuracy["metric"]
-            scores = (
-                f"{key} {units.score(self.accuracy[key], metric)}" for key in ("float", "fixed")
+            metric = self.accuracy.metric
+            real, found = (
+                units.score(x, metric) for x in (self.accuracy.float, self.accuracy.fixed)
             )
-            yield Text(f"{metric}: {', '.join(scores)}")
-        keys = ("name", "op", "sqnr_db")
-        yield rows_table([{key: layer[key] for key in keys} for layer in described["layers"]])
+            yield Text(f"{metric}: float {real}, fixed {found}")
+        yield rows_table([
+            {"name": layer.name, "op": layer.op, "sqnr_db": layer.sqnr_db}
+            for layer in described.layers
+        ])
         yield from map(Text, map(str, self.warnings))
 
     def _repr_html_(self) -> str:

@@ -12,6 +12,7 @@ from nnef_hw.errors import UsageError
 
 if TYPE_CHECKING:
     from nnef_hw.ir import Graph
+    from nnef_hw.report.model.quantization import Quantization
     from nnef_hw.samples.samples import Samples
 
 __all__ = ["accuracy_drop", "add_commands", "add_scheme", "scheme"]
@@ -155,6 +156,7 @@ def _quantize(options: argparse.Namespace) -> int:
     from nnef_hw.frontend import graph_hash, load, save
     from nnef_hw.quantize import Budget
     from nnef_hw.quantize.judgement.warnings import announce
+    from nnef_hw.report.model.conversion import to_json
     from nnef_hw.report.pages.quantization_html import write_quantization_html
     from nnef_hw.report.progress import progress_bar
     from nnef_hw.report.quantization import describe_quantization
@@ -202,7 +204,7 @@ def _quantize(options: argparse.Namespace) -> int:
         write_quantization_html(described, options.report)
     if options.json:
         print_json({
-            **described,
+            **to_json(described),
             "output": options.output,
             "calibration_samples": 0 if used is None else len(used),
             "hash": graph_hash(saved),
@@ -223,16 +225,16 @@ def _print_summary(fixed: Graph, samples: Samples | None, output: str, *, search
         print(f"{used} of {len(samples)} samples calibrated")
 
 
-def _print_accuracy(described: dict[str, Any], report: Path) -> None:
+def _print_accuracy(described: Quantization, report: Path) -> None:
     from nnef_hw.report.wording import units
 
-    accuracy = described["accuracy"]
+    accuracy = described.accuracy
     if accuracy is not None:
-        metric = accuracy["metric"]
-        scores = (f"{key} {units.score(accuracy[key], metric)}" for key in ("float", "fixed"))
+        metric = accuracy.metric
+        real, fixed = (units.score(x, metric) for x in (accuracy.float, accuracy.fixed))
         title = "accuracy" if metric == "accuracy" else "mean error"
-        samples = f"{described['samples']} others"
-        if described["calibrated"]:
-            samples = units.scored_samples(described["samples"], calibrated=True)
-        print(f"{title} on {samples}: {', '.join(scores)}")
+        samples = f"{described.samples} others"
+        if described.calibrated:
+            samples = units.scored_samples(described.samples, calibrated=True)
+        print(f"{title} on {samples}: float {real}, fixed {fixed}")
     print(f"report: {report}")

@@ -81,12 +81,14 @@ def score_fixed(quantized: bytes, real: bytes) -> Outcome:
         number = None if value is None else value.value
         return Outcome([kind, len(others), None, number, None, None, None, False], {})
     described = describe_quantization(canonical, fixed, others)
-    noise = {layer["name"]: layer["sqnr_db"] for layer in described["layers"]}
+    noise = {layer.name: layer.sqnr_db for layer in described.layers}
     known = {name: value for name, value in noise.items() if value is not None}
     worst = min(known, key=lambda name: known[name], default=None)
-    accuracy = described["accuracy"] or dict.fromkeys(("metric", "float", "fixed"))
+    metric = real_score = fixed_score = None
+    if (accuracy := described.accuracy) is not None:
+        metric, real_score, fixed_score = accuracy.metric, accuracy.float, accuracy.fixed
     return Outcome(
-        [accuracy["metric"], len(others), accuracy["float"], accuracy["fixed"],
+        [metric, len(others), real_score, fixed_score,
          None if worst is None else known[worst], worst, noise.get(fixed.outputs[0]), calibrated],
         {},
     )  # fmt: skip

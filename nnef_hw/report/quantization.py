@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
-from typing import Any, TypeGuard
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,12 +23,19 @@ from nnef_hw.reference import (
     quantize_inputs,
 )
 from nnef_hw.reference.visible import EVERYTHING, comparable, visible_intervals
+from nnef_hw.report.model.quantization import (
+    Activation,
+    Bars,
+    Quantization,
+    QuantizationScores,
+)
 from nnef_hw.samples.samples import Samples
 from nnef_hw.samples.scoring import confusion, labelled, score
 
 __all__ = ["describe_quantization", "weight_bytes", "weight_widths"]
 
-FloatArray = NDArray[np.float64]
+FloatArray: TypeAlias = NDArray[np.float64]
+Limits: TypeAlias = tuple[FloatArray, FloatArray]
 
 _CHUNK = 16
 _BARS = 64
@@ -48,7 +55,7 @@ class _Comparison:
     error: float = 0.0
     histogram: Histogram = field(default_factory=Histogram)
 
-    def add(self, finite: FloatArray, fixed: FloatArray, limits: tuple[Any, Any]) -> None:
+    def add(self, finite: FloatArray, fixed: FloatArray, limits: Limits) -> None:
         self.lo = min(self.lo, float(finite.min()))
         self.hi = max(self.hi, float(finite.max()))
         self.count += finite.size
@@ -67,8 +74,8 @@ def describe_quantization(
     *,
     calibrated: bool = False,
     warnings: Sequence[QualityWarning] = (),
-) -> dict[str, Any]:
-    """Return what ``nnef-hw quantize --json`` prints, as plain values.
+) -> Quantization:
+    """Return what ``nnef-hw quantize --json`` prints.
 
     Parameters
     ----------
@@ -80,28 +87,8 @@ def describe_quantization(
         Whether these samples are those that calibrated.
     warnings
         Why to doubt the network.
-
-    Returns
-    -------
-    dict
-        ``layers``: for every activation its format, the range that its codes stand for, the range
-        of the real network's values, the share of them outside of its format, ``sqnr_db`` and
-        ``cosine`` of what the codes stand for against them, and a histogram of them; widths of
-        weights and multipliers; whether the model's author chose format and weights.
-        ``accuracy``, and ``confusion`` [label][class] of the fixed
-        network, if the samples have labels. ``steps``, of a network with states: for each step of a
-        sequence the signal to noise ratio of every output and state.
     """
-    result: dict[str, Any] = {
-        "model": canonical.name,
-        "weight_bytes": weight_bytes(fixed),
-        "samples": 0 if samples is None else len(samples),
-        "calibrated": calibrated,
-        "accuracy": None,
-        "confusion": None,
-        "steps": [],
-        "warnings": [warning.to_json() for warning in warnings],
-    }
+    accuracy, classes, steps = None, None, []
     compared: dict[str, _Comparison] = {}
     if samples is not None:
         outputs: dict[str, list[FloatArray]] = {"float": [], "fixed": []}
@@ -124,24 +111,29 @@ def describe_quantization(
         if samples.labels is not None:
             judged = {key: _labelled(fixed, y, samples) for key, y in joined.items()}
             scores = {key: score(*pair) for key, pair in judged.items()}
-            result["accuracy"] = {
-                "metric": scores["fixed"].kind,
-                **{key: found_score.value for key, found_score in scores.items()},
-            }
-            result["confusion"] = confusion(*judged["fixed"])
+            accuracy = QuantizationScores(
+                scores["fixed"].kind, scores["float"].value, scores["fixed"].value
+            )
+            classes = confusion(*judged["fixed"])
         if drift is not None:
-            result["steps"] = drift.rows()
+            steps = drift.rows()
     producers = {node.name: node for node in fixed.nodes}
     from_source = {name for name, tensor in canonical.tensors.items() if tensor.quant is not None}
-    result["layers"] = [
-        {
-            **_layer(fixed, name, node, compared.get(name)),
-            "given": name in from_source,
-            "weights_given": _has_filter(node) and not from_source.isdisjoint(node.inputs[1:2]),
-        }
-        for name, node in {**dict.fromkeys((*fixed.inputs, *fixed.states)), **producers}.items()
-    ]
-    return result
+    shown = {**dict.fromkeys((*fixed.inputs, *fixed.states)), **producers}
+    return Quantization(
+        model=canonical.name,
+        weight_bytes=weight_bytes(fixed),
+        samples=0 if samples is None else len(samples),
+        calibrated=calibrated,
+        accuracy=accuracy,
+        confusion=None if classes is None else tuple(map(tuple, classes)),
+        steps=tuple(steps),
+        warnings=tuple(warnings),
+        layers=tuple(
+            _layer(fixed, name, node, compared.get(name), from_source)
+            for name, node in shown.items()
+        ),
+    )
 
 
 def _both(
@@ -170,42 +162,46 @@ def _labelled(
     return labelled(graph, outputs, samples.labels)
 
 
-def _layer(graph: Graph, name: str, node: Node | None, found: _Comparison | None) -> dict[str, Any]:
+def _layer(
+    graph: Graph,
+    name: str,
+    node: Node | None,
+    found: _Comparison | None,
+    from_source: Collection[str],
+) -> Activation:
     qtype, features = _qtype(graph, name), graph.features.get(name)
     least, greatest = _limits(graph, name)
     lo, hi = float(np.min(least)), float(np.max(greatest))
-    row: dict[str, Any] = {
-        "name": name,
-        "op": node.op if node is not None else "state" if name in graph.states else "input",
-        "location": _location(node),
-        "bits": qtype.bits,
-        "signed": qtype.signed,
-        "scale": list(features.scale) if features else qtype.scale,
-        "zero_point": list(features.zero_point) if features else qtype.zero_point,
-        "range": [lo, hi],
-        "weight_bits": None,
-        "mult_bits": None,
-        "used": None,
-        "clipped": None,
-        "sqnr_db": None,
-        "cosine": None,
-        "histogram": None,
-    }
+    weight_bits = mult_bits = None
     if _has_filter(node):
-        row["weight_bits"] = _qtype(graph, node.inputs[1]).bits
+        weight_bits = _qtype(graph, node.inputs[1]).bits
         requant = node.attrs["requant"]
-        row["mult_bits"] = max(requant.mult).bit_length() if isinstance(requant, Requant) else 31
+        mult_bits = max(requant.mult).bit_length() if isinstance(requant, Requant) else 31
+    row = Activation(
+        name=name,
+        op=node.op if node is not None else "state" if name in graph.states else "input",
+        location=_location(node),
+        bits=qtype.bits,
+        signed=qtype.signed,
+        scale=tuple(features.scale) if features else qtype.scale,
+        zero_point=tuple(features.zero_point) if features else qtype.zero_point,
+        range=(lo, hi),
+        weight_bits=weight_bits,
+        mult_bits=mult_bits,
+        given=name in from_source,
+        weights_given=_has_filter(node) and any(x in from_source for x in node.inputs[1:2]),
+    )
     if found is None:
         return row
     power = (found.real * found.fixed) ** 0.5
-    row.update(
-        used=[found.lo, found.hi],
+    return replace(
+        row,
+        used=(found.lo, found.hi),
         clipped=found.clipped / found.count,
         sqnr_db=_decibels(found.real, found.error),
         cosine=found.product / power if power else None,
         histogram=_bars(found, lo, hi),
     )
-    return row
 
 
 def _has_filter(node: Node | None) -> TypeGuard[Node]:
@@ -219,7 +215,7 @@ def _location(node: Node | None) -> str | None:
     return str(replace(node.location, file=PurePath(node.location.file).name))
 
 
-def _bars(found: _Comparison, lo: float, hi: float) -> dict[str, Any]:
+def _bars(found: _Comparison, lo: float, hi: float) -> Bars:
     """Return counts in equal bins over all values and the whole format."""
     first, last = min(found.lo, lo), max(found.hi, hi)
     centers, counts = found.histogram.centers, found.histogram.counts
@@ -227,7 +223,7 @@ def _bars(found: _Comparison, lo: float, hi: float) -> dict[str, Any]:
     used = counts > 0
     inside = centers[used].clip(first, last)
     bars, _ = np.histogram(inside, edges, weights=counts[used].astype(np.float64))
-    return {"lo": first, "hi": last, "counts": bars.astype(int).tolist()}
+    return Bars(first, last, tuple(bars.astype(int).tolist()))
 
 
 def weight_widths(graph: Graph) -> dict[str, int]:
@@ -249,7 +245,7 @@ def _decibels(signal: float, noise: float) -> float | None:
     return float(10 * np.log10(signal / noise)) if signal and noise else None
 
 
-def _limits(graph: Graph, name: str, more: float = 0.0) -> tuple[FloatArray, FloatArray]:
+def _limits(graph: Graph, name: str, more: float = 0.0) -> Limits:
     """Return what the lowest and the highest code stand for, and so much of a step beyond.
 
     Of an input with scales for each feature one for each of them.

@@ -107,7 +107,7 @@ def test_options_of_quantization(model, samples):
 
 def test_what_quantization_loses(fixed, samples):
     compared = fixed.compare()
-    assert compared.accuracy["metric"] == "accuracy"
+    assert compared.accuracy.metric == "accuracy"
     assert min(value for value in compared.sqnr_db.values() if value is not None) > 20
     assert fixed.compare(samples).accuracy is not None
     assert fixed.compare(samples["inputs"]).accuracy is None

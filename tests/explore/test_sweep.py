@@ -55,7 +55,7 @@ def test_designs_are_those_of_a_plan(sweep_of, tmp_path):
         assert point.estimated["lut"] == plan.resources["lut"].estimated
         assert point.rate == plan.inferences_per_second >= point.target_fps
         compared = fixed.compare()
-        assert point.quality.fixed == compared.accuracy["fixed"]
+        assert point.quality.fixed == compared.accuracy.fixed
         assert point.quality.sqnr_db == compared.sqnr_db[point.quality.worst_layer]
         assert point.quality.sqnr_db == min(x for x in compared.sqnr_db.values() if x is not None)
 

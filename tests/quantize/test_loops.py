@@ -137,11 +137,11 @@ def test_the_report_follows_the_steps(sequences):
     described = describe_quantization(
         canonical, quantize(canonical, sequences), Samples(sequences, labels)
     )
-    assert len(described["steps"]) == 12
-    assert described["steps"][0]["h dB"] is None  # all begin with zeros
-    assert described["steps"][-1]["y dB"] > 20
-    assert np.sum(described["confusion"]) == 30
-    assert {layer["name"]: layer["op"] for layer in described["layers"]}["h"] == "state"
+    assert len(described.steps) == 12
+    assert described.steps[0]["h dB"] is None  # all begin with zeros
+    assert described.steps[-1]["y dB"] > 20
+    assert np.sum(described.confusion) == 30
+    assert {layer.name: layer.op for layer in described.layers}["h"] == "state"
 
 
 def test_the_example_loses_no_accuracy():
@@ -151,7 +151,7 @@ def test_the_example_loses_no_accuracy():
     used, others = load_samples(folder / "samples.npz", graph).split()
     canonical = simplify(graph)
     described = describe_quantization(canonical, quantize(canonical, used.inputs), others)
-    accuracy = described["accuracy"]
-    assert accuracy["float"] > 0.98
-    assert accuracy["fixed"] > accuracy["float"] - 0.005
-    assert described["steps"][-1]["h dB"] > 30
+    accuracy = described.accuracy
+    assert accuracy.float > 0.98
+    assert accuracy.fixed > accuracy.float - 0.005
+    assert described.steps[-1]["h dB"] > 30

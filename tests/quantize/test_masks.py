@@ -1,6 +1,5 @@
 """Numbers that no result can show, such as those of attention masks, take no codes from others."""
 
-import json
 from functools import cache
 
 import numpy as np
@@ -20,6 +19,7 @@ from nnef_hw.reference import (
     trace_fixed,
 )
 from nnef_hw.reference.visible import SOFTMAX_DEPTH, Interval, visible_intervals
+from nnef_hw.report.model.conversion import to_json
 from nnef_hw.report.quantization import describe_quantization
 from nnef_hw.run.simulate import layer_quality
 from nnef_hw.samples.samples import Samples
@@ -312,10 +312,10 @@ def test_reports_leave_out_what_no_result_shows(value):
     graph, inputs = head(added, value, 0)
     fixed, samples = quantize(graph, inputs), Samples(inputs)
     found = describe_quantization(graph, fixed, samples)
-    rows = [row for row in found["layers"] if row["sqnr_db"] is not None]
-    assert min(row["sqnr_db"] for row in rows) > 15
-    assert max(row["clipped"] for row in rows) < 0.05
-    json.dumps(found, allow_nan=False)
+    rows = [row for row in found.layers if row.sqnr_db is not None]
+    assert min(row.sqnr_db for row in rows) > 15
+    assert max(row.clipped for row in rows) < 0.05
+    to_json(found)
     compared = layer_quality(graph, fixed, samples)
     assert min(row["sqnr_db"] for row in compared) > 15
 

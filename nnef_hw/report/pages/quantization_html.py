@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
+from nnef_hw.report.model.quantization import Quantization
 from nnef_hw.report.pages.pages import page_template
 from nnef_hw.report.wording import units
 from nnef_hw.report.wording.labels import short_names
@@ -18,12 +18,12 @@ _HEIGHT = 36
 _THIN = "\N{THIN SPACE}"
 
 
-def write_quantization_html(report: Mapping[str, Any], path: Path) -> None:
+def write_quantization_html(report: Quantization, path: Path) -> None:
     """Write :func:`render_quantization` to a file, whose folder is made if need be."""
     write_atomic(path, render_quantization(report))
 
 
-def render_quantization(report: Mapping[str, Any]) -> str:
+def render_quantization(report: Quantization) -> str:
     """Return a page that needs no other file, no network and no script.
 
     Parameters
@@ -31,8 +31,8 @@ def render_quantization(report: Mapping[str, Any]) -> str:
     report
         What :func:`~nnef_hw.report.quantization.describe_quantization` returns.
     """
-    short = short_names([layer["name"] for layer in report["layers"]])
-    noisy = [layer for layer in report["layers"] if layer["sqnr_db"] is not None]
+    short = short_names([layer.name for layer in report.layers])
+    noisy = [layer for layer in report.layers if layer.sqnr_db is not None]
     return page_template("quantization.html").render(
         say=units,
         shown=units.printable,
@@ -43,7 +43,7 @@ def render_quantization(report: Mapping[str, Any]) -> str:
         height_of=_height,
         label=lambda name: units.printable(short[name]),
         report=report,
-        worst=min(noisy, key=lambda layer: layer["sqnr_db"], default=None),
+        worst=min(noisy, key=lambda layer: layer.sqnr_db or 0.0, default=None),
     )
 
 
