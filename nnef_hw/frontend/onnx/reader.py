@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from nnef_hw.errors import NnefHwError, raise_all
 from nnef_hw.frontend.onnx import operators, quantization
 from nnef_hw.frontend.onnx.file.checks import check_structure
 from nnef_hw.frontend.onnx.file.symbols import Symbols
+from nnef_hw.frontend.onnx.lowering.calls import identifier
 from nnef_hw.frontend.onnx.lowering.function_bodies import FunctionBodies
 from nnef_hw.frontend.onnx.lowering.interface import begin_at, bind_inputs, cut_at
 from nnef_hw.frontend.onnx.lowering.lower import lower
@@ -17,6 +19,9 @@ from nnef_hw.frontend.onnx.lowering.refused import grouped
 from nnef_hw.ir import Graph
 
 __all__ = ["load_onnx"]
+
+UNNAMED = {"main_graph", "torch_jit", "torch_jit_export"}
+"""What PyTorch's exporters call every network; the file's name says more."""
 
 _OPERATOR_MODULES = operators, quantization
 
@@ -65,4 +70,5 @@ def load_onnx(
         model = bind_inputs(model, bind, symbols)
     if outputs:
         model = cut_at(model, outputs)
-    return lower(model, FunctionBodies(decoder), symbols, errors)
+    graph = lower(model, FunctionBodies(decoder), symbols, errors)
+    return replace(graph, name=identifier(Path(path).stem)) if graph.name in UNNAMED else graph

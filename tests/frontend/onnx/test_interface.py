@@ -219,3 +219,13 @@ class TestCommandLine:
         (tmp_path / "graph.nnef").write_text("version 1.0; graph net(x) -> (y) {}")
         assert main(["check", str(tmp_path), "--bind", "y=1"]) == 2
         assert "inputs of NNEF models stay inputs; --bind is for" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("main_graph", "my_net"), ("torch_jit", "my_net"), ("keyword", "keyword")],
+)
+def test_a_network_without_a_name_has_that_of_its_file(name, expected, write, tmp_path):
+    path = write(f"{name} (float[1,4] x) => (float[1,4] y) {{ y = Neg(x) }}", opset=13)
+    moved = path.rename(tmp_path / "my-net.onnx")
+    assert load(moved).name == expected
