@@ -170,7 +170,7 @@ def _layer(
         codes=codes[block.tensor],
         input_image=tuple(stream_image(graph.tensor(node.inputs[0]).shape)),
         output_image=tuple(stream_image(graph.tensor(node.outputs[0]).shape)),
-        kernel=tuple(layer.image.kernel) if layer.image else None,
+        kernel=layer.kernel,
         parameters=layer.weights_of_model + layer.biases,
         macs=block.macs,
         multipliers=block.multipliers,

@@ -160,6 +160,10 @@ class ContractionLayer(SummingLayer[ContractionFolding]):
     def fits_dsp(self) -> bool:
         return max(self.x_bits, self.w_bits) <= DSP_BITS
 
+    @property
+    def kernel(self) -> None:
+        return None  # rows times matrices slide over nothing
+
     def operand_format(self, operand: int) -> QType:
         return self.second if operand else self.source
 

@@ -197,6 +197,11 @@ class StreamLayer(ABC, Generic[F]):
         return None
 
     @property
+    def kernel(self) -> tuple[int, int] | None:
+        """Rows and columns of the window that a report shows; None without one."""
+        return self.image.kernel if self.image else None
+
+    @property
     def macs(self) -> int:
         """Multiply-accumulates per frame, padding taps included."""
         return 0

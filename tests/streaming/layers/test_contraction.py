@@ -10,7 +10,9 @@ from nnef_hw.boards import find_board
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import FixedParams, build_fixed
 from nnef_hw.reference import run_float
+from nnef_hw.streaming.beats.activity import make_timeline
 from nnef_hw.streaming.beats.beats import simulate_beats
+from nnef_hw.streaming.report import report_plan
 from nnef_hw.streaming.search.solver import schedule
 
 BOARDS = ["icebreaker", "ulx3s_85f", "tang_nano_20k"]
@@ -83,6 +85,16 @@ def test_several_sums_in_a_beat_where_a_rate_takes_them(board, fix, simulate):
     assert slow.interval >= 192 > 150 >= plan.interval
     assert max(plan.lanes.values()) > 1
     check(plan, graph, simulate, 6)
+
+
+def test_a_report_shows_no_kernel(fix, rng):
+    """Rows times matrices slide over nothing; arrays of filters do."""
+    graph, board = fix(build("one_head", rng)), find_board("ulx3s_85f")
+    plan = schedule(graph, board)
+    rows = report_plan(plan, graph, board, make_timeline(plan)).layers
+    kernels = {row.op: row.kernel for row in rows}
+    assert kernels["contraction"] is None
+    assert kernels["conv"] == (1, 1)
 
 
 @pytest.mark.parametrize("mask", [False, True])
