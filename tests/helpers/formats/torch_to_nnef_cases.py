@@ -1,7 +1,7 @@
 """Modules whose archives by torch_to_nnef and results by PyTorch are in ``tests/cases``.
 
-``python tests/helpers/formats/torch_to_nnef_cases.py TRACT`` records them with torch 2.13.0 and
-torch_to_nnef 0.24.12, where TRACT is a program that prints ``tract 0.23.8``.
+``python tests/helpers/formats/torch_to_nnef_cases.py TRACT`` records them with torch 2.13.0,
+torchvision 0.28.0 and torch_to_nnef 0.24.12, where TRACT is a program that prints ``tract 0.23.8``.
 """
 
 import gzip
@@ -17,6 +17,7 @@ import torch
 import torch_to_nnef
 from torch import nn
 from torch_to_nnef.inference_target import KhronosNNEF, TractNNEF
+from torchvision.models.vision_transformer import VisionTransformer
 
 MACHINE = rb'(?m)^ *\("(os|hostname|user|py_version|export\w*)", .*\n'
 FOLDER = Path(__file__).parents[2] / "cases" / "torch_to_nnef"
@@ -55,6 +56,16 @@ class Attention(nn.Module):
         y = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
         y = self.out(y.transpose(1, 2).reshape(batch, steps, width))
         return self.rnn(x + y)[0]
+
+
+def vision_transformer():
+    """Return torchvision's, at a small size; its head would be 0."""
+    net = VisionTransformer(
+        image_size=32, patch_size=8, num_layers=2, num_heads=2, hidden_dim=16, mlp_dim=32,
+        num_classes=10,
+    )  # fmt: skip
+    nn.init.normal_(net.heads.head.weight)
+    return net
 
 
 def record(name, module, shape, target):
@@ -96,3 +107,5 @@ if __name__ == "__main__":
     tract = TractNNEF("0.23.8", check_io=False, specific_tract_binary_path=Path(sys.argv[1]))
     record("image", Image, (1, 1, 6, 6), khronos)
     record("attention", Attention, (1, 5, 8), tract)
+    torch.backends.mha.set_fastpath_enabled(False)
+    record("vision_transformer", vision_transformer, (1, 3, 32, 32), tract)
