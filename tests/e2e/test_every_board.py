@@ -41,7 +41,7 @@ def test_design_of_every_board(board, fixed):
     assert "\nmodule board_top (" in design.verilog
     assert len(design.constraints.splitlines()) >= len(board_pins(board))
     assert design.suffix == {ICE40: "pcf", ECP5: "lpf", GOWIN: "cst"}[board.device.family]
-    assert plan.resources["dsp"] <= board.device.dsp
+    assert plan.resources.dsp <= board.device.dsp
     assert plan.multipliers > 0
 
 
