@@ -69,12 +69,12 @@ class FoldAffine(Pass):
                 behind_reshapes=node.op != "conv",
                 behind_moves=node.op != "conv" and bool(is_one_number),
             )
+            of_layer = scale, offset
             if is_one_number and before:
-                scale, offset = (
-                    np.full(_channels(editor, before[0]), x[0]) for x in (scale, offset)
-                )
-            if before and _can_scale(editor, before, node, scale):
-                _emit_scaled(editor, before, node, scale, offset)
+                count = _channels(editor, before[0])
+                of_layer = np.full(count, scale[0]), np.full(count, offset[0])
+            if before and _can_scale(editor, before, node, of_layer[0]):
+                _emit_scaled(editor, before, node, *of_layer)
             elif (
                 node.op != "conv"
                 and len(editor.shape(source)) in {2, 4}
