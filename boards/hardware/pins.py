@@ -194,7 +194,7 @@ def _of_platform(board, member):
 
 
 def _lacking(board, user, missing):
-    """Return what is said of a board without pins that somebody needs: which ones are free."""
+    """Return the error for a board that lacks pins: it names the free ones."""
     taken = {_pin(board, place, pins)[0].site
              for pins in map(Pins.of, board.pins.values()) for place in pins.places}
     memories = {memory.resource for memory in board.memories if not memory.in_package}

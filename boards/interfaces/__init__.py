@@ -1,4 +1,4 @@
-"""What stands between an accelerator and the world: links to a host, sources, sinks; and pins.
+"""Interfaces between an accelerator and the world: links to a host, sources, sinks; and pins.
 
 Facts of each are here, without Amaranth, and its other end for the simulated board in C++; its
 hardware is in :mod:`nnef_hw.boards.hardware`. A further one is a file here and a line below.
@@ -70,12 +70,12 @@ class SinkWish:
 
     @property
     def title(self) -> str:
-        """What a message calls it."""
+        """Name of the sink in messages."""
         return f"{self.kind.sort} {self.kind.name}"
 
     @property
     def pins(self) -> Mapping[str, PinUse]:
-        """What any such sink needs."""
+        """Pins that any sink of this class needs."""
         return {name: PinUse(direction, ANY_NUMBER)
                 for name, direction in self.kind.board_pins.items()}
 

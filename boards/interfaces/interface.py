@@ -14,7 +14,7 @@ __all__ = ["ChosenSink", "FarEnd", "Interface", "Option", "Result", "Sink", "Sou
 
 @dataclass(frozen=True)
 class FarEnd:
-    """What is at the other end of an interface's wires when a board is simulated.
+    """Far end of an interface's wires in a simulated board.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class Interface(ABC):
     name: ClassVar[str]
     """Its name on the command line, and ``kind`` in the manifest."""
     sort: ClassVar[str]
-    """What a message calls its sort: ``link``, ``source`` or ``sink``."""
+    """Sort of the interface in messages: ``link``, ``source`` or ``sink``."""
     options: ClassVar[tuple[Option, ...]] = ()
     """Options of the command line that it alone has; each is a parameter of the class."""
     hardware: ClassVar[str]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -72,6 +73,14 @@ def _numbers(editor: Editor, node: Node) -> tuple[str, float, float] | None:
 
 def product_before(editor: Editor, source: str) -> list[Node]:
     """Return the contraction that a tensor comes from, and the moves behind it."""
+    return _before(editor, source, lambda node: node.has(Trait.CONTRACTS))
+
+
+def _before(editor: Editor, source: str, is_wanted: Callable[[Node], bool]) -> list[Node]:
+    """Return the wanted node that a tensor comes from, and the moves behind it; nothing if none.
+
+    Each of them is read once, and has no result that the author quantized.
+    """
     nodes: list[Node] = []
     while True:
         name = editor.resolve(source)
@@ -81,18 +90,23 @@ def product_before(editor: Editor, source: str) -> list[Node]:
         if not editor.is_read_once(source):
             return []
         nodes.insert(0, before)
-        if before.has(Trait.CONTRACTS):
+        if is_wanted(before):
             return nodes
         if not before.has(Trait.MOVES):
             return []
         source = before.inputs[0]
 
 
+def _is_factor(editor: Editor, node: Node) -> bool:
+    """Whether a node multiplies a tensor by one positive number."""
+    return node.op in {"mul", "div"} and _numbers(editor, node) is not None
+
+
 def _take_factors(editor: Editor, node: Node) -> None:
     """Emit a contraction with the factors of its operands in its scale."""
     inputs, scale = [], node.attrs["scale"]
     for name in node.inputs:
-        chain = _factor_before(editor, name)
+        chain = _before(editor, name, lambda before: _is_factor(editor, before))
         source = name
         if chain:
             factor, *moves = chain
@@ -110,25 +124,6 @@ def _take_factors(editor: Editor, node: Node) -> None:
         editor.keep(node)
     else:
         editor.emit(replace(node, inputs=tuple(inputs)).with_attrs(scale=scale))
-
-
-def _factor_before(editor: Editor, source: str) -> list[Node]:
-    """Return the factor that a tensor comes from, and the moves behind it; nothing if none."""
-    nodes: list[Node] = []
-    while True:
-        name = editor.resolve(source)
-        before = editor.emitted(name)
-        if before is None or editor.tensors[name].quant is not None:
-            return []
-        if not editor.is_read_once(source):
-            return []
-        nodes.insert(0, before)
-        if before.op in {"mul", "div"}:
-            found = _numbers(editor, before)
-            return nodes if found and found[2] == 0.0 else []
-        if not before.has(Trait.MOVES):
-            return []
-        source = before.inputs[0]
 
 
 def _emit(editor: Editor, node: Node, nodes: list[Node], scale: float, offset: float) -> None:
