@@ -7,6 +7,7 @@ from typing import Any
 
 from nnef_hw.architecture.architecture import Port, port_labels
 from nnef_hw.engine.layers import average, conv, gather, pairs, pool
+from nnef_hw.engine.layers.constant import ConstantLayer, expanded
 from nnef_hw.engine.layers.conv import ConvLayer
 from nnef_hw.engine.layers.layer import EngineContext, EngineLayer, Image, Residual, lowers
 from nnef_hw.engine.layers.pool import engine_table
@@ -227,7 +228,8 @@ def _lowered(graph: Graph, device: Device) -> Network:
                 tensors[node.name] = node.name
             continue
         tensors[node.name] = node.name
-        context: EngineContext[Any] = EngineContext(layer_of(graph, node), tensors)
+        context: EngineContext[Any] = EngineContext(expanded(layer_of(graph, node)), tensors)
+        _write_constants(context, layers, tensors)
         is_sum = isinstance(context.layer, Sum)
         if is_sum:
             _put_longer_last(graph, context, layers)
@@ -263,6 +265,20 @@ def _port(name: str, graph: Graph, stream: HostStream, tensor: str) -> Port:
     qtype = graph.tensor(stream.tensor).qtype
     assert qtype is not None
     return Port(name, tensor, stream.image, qtype.bits, qtype.signed)
+
+
+def _write_constants(
+    context: EngineContext[Any], layers: list[EngineLayer], tensors: dict[str, str]
+) -> None:
+    """Put constant operands in front of the layer whose codes they meet: it may add them."""
+    others = {tensors[x.name] for x in context.layer.operands if x.data is None}
+    places = [n for n, layer in enumerate(layers) if layer.tensor in others]
+    for constant in context.layer.operands:
+        if constant.data is not None:
+            layers.insert(
+                max(places, default=len(layers)), ConstantLayer.of(context.layer, constant)
+            )
+            tensors[constant.name] = constant.name
 
 
 def _may_add(context: EngineContext[Sum], layer: EngineLayer) -> bool:

@@ -49,7 +49,14 @@ def check_engine(graph: Graph) -> list[NnefHwError]:
     for node in graph.nodes:
         for reason, remedy in _problems(graph, node, order, ends):
             refuse(f"{node.op} {node.name!r}: {reason}", remedy, node)
-    for name in dict.fromkeys((*sources, *(node.name for node in graph.nodes))):
+    constants = [
+        operand.name
+        for node in graph.nodes
+        if graph.stage is Stage.FIXED and not node.has(Trait.MOVES)
+        for operand in layers.layer_of(graph, node).operands
+        if operand.data is not None
+    ]
+    for name in dict.fromkeys((*sources, *constants, *(node.name for node in graph.nodes))):
         qtype = graph.tensor(name).qtype
         if qtype is not None and qtype.bits > CODE_BITS and order.origin(name)[0] not in ends:
             refuse(
@@ -118,7 +125,8 @@ def _problems(
         yield f"the engine does not compute it yet{where}", STREAM
         return
     gathers = issubclass(layers.layers[node.op], layers.Move)
-    for name in (*node.inputs[: None if gathers else 1], *node.outputs):
+    read = [name for name in node.inputs if graph.tensor(name).data is None]
+    for name in (*read[: None if gathers else 1], *node.outputs):
         shape = graph.tensor(name).shape
         if image_shape(shape) is None:
             yield (
@@ -129,10 +137,8 @@ def _problems(
     if gathers:
         yield from _gathers(graph, node)
     if node.has(Trait.ARITHMETIC):
-        shapes = [graph.tensor(name).shape for name in (*node.inputs, node.name)]
-        if any(graph.tensor(name).data is not None for name in node.inputs):
-            yield "a constant operand is not computed yet", STREAM
-        elif len(set(shapes)) > 1:
+        shapes = [graph.tensor(name).shape for name in (*read, node.name)]
+        if len(set(shapes)) > 1:
             yield "an operand is broadcast, which the engine does not do yet", STREAM
         elif not _has_factors(graph, node):
             yield "no factors of 26 bits round as TensorFlow Lite does", "use rounding = 'half_up'"
@@ -195,9 +201,6 @@ def _moves(graph: Graph, node: Node, order: StreamOrder) -> Iterator[tuple[str, 
 
 def _gathers(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
     """Yield what keeps codes from going to other places."""
-    if any(graph.tensor(name).data is not None for name in node.inputs):
-        yield "a constant operand is not computed", STREAM
-        return
     formats = {graph.tensor(name).qtype for name in (*node.inputs, node.name)}
     if len(formats) > 1:
         yield "its operands have other formats than its result", STREAM

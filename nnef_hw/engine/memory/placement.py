@@ -163,6 +163,16 @@ class Placement:
         own = frame * self.tensor_words[tensor] if tensor in self._apart else 0
         return self.places[tensor] + own
 
+    def places_read(self, layer: EngineLayer, frame: int) -> list[int]:
+        """Return the first words of a frame's tensors that a layer reads.
+
+        One that reads none has a place in the bank that it does not write.
+        """
+        reads = [self.place(name, frame) for name in layer.read_tensors]
+        if reads or self.banks is None:
+            return reads or [0]
+        return [(1 - self.bank(self.banks[layer.tensor])) * self.bank_words]
+
     @property
     def peak(self) -> tuple[int, str]:
         """Most bytes that tensors take at a time, and the layer that runs then."""

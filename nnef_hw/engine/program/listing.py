@@ -64,7 +64,7 @@ def _operation(layer: EngineLayer) -> str:
 def _loops(design: Design, layer: EngineLayer, nest: Nest | None) -> dict[str, Any]:
     assert nest is not None, "a layer has loops"
     # A first word may be in front of its tensor: padding.
-    read, write = design.placement.places[layer.operand], design.placement.places[layer.tensor]
+    read, write = design.placement.places_read(layer, 0)[0], design.placement.places[layer.tensor]
     if nest.in_codes:
         read, write = nest.starts["read"] // design.shape.lanes, nest.starts["write"]
     inner, outer = (" ".join(map(str, part)) for part in (nest.counts[:3], nest.counts[3:]))

@@ -200,7 +200,7 @@ class Program:
         if self.ring_words:
             words = together_in_memory * self.ring_words // 2
             most = Most(words, together * MOST_CONSTANTS)
-        read, *others = (self.placement.place(name, step.first) for name in layer.read_tensors)
+        read, *others = self.placement.places_read(layer, step.first)
         write = self.placement.place(layer.tensor, step.first)
         places = Places(read, together_in_memory * weight, constant, write, tuple(others))
         parts = layer.parts(self.shape, places, most)
@@ -290,7 +290,7 @@ class Program:
         )  # fmt: skip
         place = WritePlace(write=self.placement.place(source.tensor, step.first))
         return Instruction(Kind.LOAD, (
-            *self._port(step.n), *self._bank(source.tensor), place, loaded,
+            *self._port(step.n), *self._bank(self.placement.places[source.tensor]), place, loaded,
             Padding(pad=loading.pad),
         ))  # fmt: skip
 
@@ -300,7 +300,7 @@ class Program:
             *layer.records(self.shape),
             Requantized(zero_point=scale.zero_point, low=scale.low, high=scale.high),
             *self._residual(layer, run.step.first), *self._function(layer),
-            *self._bank(layer.operand),
+            *self._bank(self.placement.places_read(layer, 0)[0]),
         ]  # fmt: skip
         if self.rounds_twice:
             common.append(Rounding(rounds_once=not scale.twice))
@@ -329,18 +329,14 @@ class Program:
             last_lanes=(sink.image.channels - 1) % lanes,
         )  # fmt: skip
         return Instruction(Kind.SEND, (
-            *self._port(step.n), *self._bank(sink.tensor),
+            *self._port(step.n), *self._bank(self.placement.places[sink.tensor]),
             *([Batched(frames=step.frames - 1)] if self.placement.batch > 1 else []),
             ReadPlace(read=self.placement.place(sink.tensor, step.first)), sent,
         ))  # fmt: skip
 
-    def _bank(self, tensor: str) -> Sequence[Record]:
+    def _bank(self, place: int) -> Sequence[Record]:
         """Return in which bank an instruction leaves no time to read packets, if any are there."""
-        return (
-            [Bank(bank=self.placement.bank(self.placement.places[tensor]))]
-            if self.has_residents
-            else []
-        )
+        return [Bank(bank=self.placement.bank(place))] if self.has_residents else []
 
     @cached_property
     def steps(self) -> tuple[int, ...]:

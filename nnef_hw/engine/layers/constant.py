@@ -1,0 +1,126 @@
+"""Constant tensors that layers read: written to the memory of codes by a layer of their own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nnef_hw.arithmetic.numerics import IntArray
+from nnef_hw.engine.layers.layer import EngineLayer, Format, Image, Places, Shape
+from nnef_hw.engine.layers.nest import Nest, Pass
+from nnef_hw.engine.layers.scale import POOL_SHIFT, Scale
+from nnef_hw.ir import Tensor, layers
+from nnef_hw.parts.engine.array import ArrayUse
+from nnef_hw.parts.engine.program import PASS_LEVEL, QUANTITIES
+from nnef_hw.parts.engine.sizes import LEVELS
+
+__all__ = ["ConstantLayer", "expanded"]
+
+_MIDDLE = 1 << 7
+"""A weight is a code less this."""
+
+L = TypeVar("L", bound=layers.Layer)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ConstantLayer(EngineLayer):
+    """A constant tensor: every pass reads a word of padding and a word of weights.
+
+    Padding has the code ``2**POOL_SHIFT``, so that a weight of 1 is a code of 1: the sums of a
+    word are its codes, less 128, which the bias makes up for. No tensor is read.
+
+    Parameters
+    ----------
+    codes
+        Codes as the engine has them: [rows, columns, channels].
+    """
+
+    label = "constant"
+
+    codes: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, layer: layers.Layer, constant: Tensor) -> ConstantLayer:
+        """Return what writes a constant operand of a layer."""
+        offset = Format.of(layers.format_of(constant)).offset
+        target = Image(*layers.image_of(constant))
+        assert constant.data is not None, f"{constant.name}: no constant"
+        shape = target.channels, target.height, target.width
+        codes = np.asarray(constant.data, np.int64).reshape(shape).transpose(1, 2, 0) - offset
+        return cls(
+            node=layer.node, tensor=constant.name, operand=constant.name, source=target,
+            target=target, pad=1 << POOL_SHIFT, scale=Scale.identity(int(codes.max())), codes=codes,
+        )  # fmt: skip
+
+    @property
+    def read_tensors(self) -> tuple[str, ...]:
+        return ()
+
+    @property
+    def may_add(self) -> bool:
+        return False
+
+    @property
+    def weight_bytes(self) -> int:
+        return self.codes.size
+
+    @property
+    def parameters(self) -> int:
+        return self.codes.size
+
+    def nest(self, shape: Shape, places: Places) -> Nest:
+        counts, none = [1] * LEVELS, [0] * LEVELS
+        counts[PASS_LEVEL] = self.target.words(shape.lanes)
+        words = [*none[:PASS_LEVEL], 1, *none[PASS_LEVEL + 1 :]]
+        strides = dict.fromkeys(QUANTITIES, tuple(none))
+        return Nest(
+            counts=tuple(counts),
+            strides={**strides, "weight": tuple(words), "write": tuple(words)},
+            starts={
+                **dict.fromkeys(QUANTITIES, 0), "read": places.read, "write": places.write,
+                "weight": places.weight, "constant": places.constant,
+                # Below an image of one row: padding.
+                "y": 1,
+            },
+        )  # fmt: skip
+
+    def passes(self, shape: Shape) -> tuple[list[Pass], int]:
+        return [Pass(1, shape.lanes)], self.target.words(shape.lanes)
+
+    def part_level(self, shape: Shape) -> int:
+        del shape
+        return PASS_LEVEL
+
+    def weight_words(self, shape: Shape) -> int:
+        return self.target.words(shape.lanes)
+
+    def weights(self, shape: Shape) -> NDArray[np.int64]:
+        fill = self.target.blocks(shape.lanes) * shape.lanes - self.target.channels
+        codes = np.pad(self.codes - _MIDDLE, ((0, 0), (0, 0), (0, fill)))
+        words = np.zeros((self.weight_words(shape), *shape.multipliers), np.int64)
+        words[:, 0] = codes.reshape(-1, shape.lanes)
+        return words
+
+    def bias(self, shape: Shape) -> IntArray:
+        return np.full(shape.lanes, _MIDDLE << POOL_SHIFT, np.int64)
+
+    def work(self, shape: Shape) -> ArrayUse:
+        return replace(super().work(shape), height=1, width=1)
+
+
+def expanded(layer: L) -> L:
+    """Return a layer whose constant operands have the shape of its result, if it is elementwise."""
+    if not isinstance(layer, layers.Elementwise):
+        return layer
+    return replace(layer, operands=tuple(_whole(x, layer.result.shape) for x in layer.operands))
+
+
+def _whole(operand: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Return a constant as large as what it meets; NNEF broadcasts from the left."""
+    if operand.data is None or operand.shape == shape:
+        return operand
+    data = operand.data.reshape(operand.shape + (1,) * (len(shape) - len(operand.shape)))
+    return replace(operand, shape=shape, data=np.broadcast_to(data, shape))
