@@ -16,7 +16,7 @@ from nnef_hw.errors import NnefHwError, ShortageError, TargetError
 from nnef_hw.flow.choice import best_plan
 from nnef_hw.flow.options import NO_BOARD, find_target
 from nnef_hw.hardware.devices import DEVICES, Target
-from nnef_hw.ir import Graph
+from nnef_hw.ir import Graph, Tensor
 from nnef_hw.quantize.search import WIDTHS
 from nnef_hw.report.wording import units
 
@@ -82,7 +82,7 @@ class Ways:
             return found
         kind = "device" if target.name == NO_BOARD else "board"
         text = f"no {kind} known here was found to have room for it"
-        if self._narrows:
+        if self._exceeds(target) or self._narrows:
             text += f", nor has this one with weights of {NARROWEST} bits"
         return f"{text}; use fewer or smaller layers"
 
@@ -122,7 +122,9 @@ class Ways:
 
     def _narrower_weights(self, target: Target) -> str | None:
         # The narrowest first, which says soon that none would do.
-        if not self._narrows or self._plan(target, self._asked, NARROWEST) is None:
+        if self._exceeds(target) or not self._narrows:
+            return None
+        if self._plan(target, self._asked, NARROWEST) is None:
             return None
         now = _weight_bytes(self._graph(None))
         for bits in range(WIDEST, NARROWEST - 1, -1):
@@ -131,6 +133,17 @@ class Ways:
                 cost = f"weights of {then:,} bytes instead of {now:,}"
                 return f"use --weight-bits {bits}: {self._cost(plan, target)}, {cost}"
         return None
+
+    def _exceeds(self, target: Target) -> bool:
+        """Whether even the narrowest weights are too many: known before these are quantized."""
+        if self._narrowed is None:
+            return False
+        least = NARROWEST * sum(x.volume for x in _weights(self._graph(None)))
+        rooms = [
+            architecture.weight_room(target)
+            for architecture in able_architectures(self._asked.arch, self._graph(None))
+        ]
+        return all(room is not None and least > room.bits for room in rooms)
 
     @property
     def _narrows(self) -> bool:
@@ -224,5 +237,9 @@ def _planned(
 
 def _weight_bytes(graph: Graph) -> int:
     """Return how many bytes the constants of layers take that have formats of their own."""
-    constants = [x for x in graph.tensors.values() if x.data is not None and x.qtype is not None]
-    return sum(x.volume * x.qtype.bits for x in constants if x.qtype is not None) // 8
+    return sum(x.volume * x.qtype.bits for x in _weights(graph) if x.qtype is not None) // 8
+
+
+def _weights(graph: Graph) -> list[Tensor]:
+    """List the constants of layers that have formats of their own."""
+    return [x for x in graph.tensors.values() if x.data is not None and x.qtype is not None]

@@ -127,6 +127,21 @@ def test_nothing_works(free, fix, perceptron):
     )
 
 
+@pytest.mark.usefixtures("no_boards")
+def test_weights_beyond_all_widths(fix, perceptron):
+    """Nothing is quantized for what the widths alone decide."""
+    device = replace(TINY.device, bram=1, lut=100)
+
+    def narrowed(bits):
+        pytest.fail(f"{bits} bits were tried")
+
+    error = refuse(fix(perceptron), replace(TINY, device=device), narrowed, "streaming")
+    assert error.remedy == (
+        "no board known here was found to have room for it, nor has this one with weights of 2 "
+        "bits; use fewer or smaller layers"
+    )
+
+
 def test_a_lower_rate(fix, perceptron):
     """Of both architectures one rate is named, which the better one reaches."""
     graph, board = fix(perceptron), find_board("icebreaker")
