@@ -1,4 +1,4 @@
-"""Write the schema of report.json and its page in docs/: ``python scripts/report_schema.py``."""
+"""Write the schema of report.json, and the pages of JSON: ``python scripts/report_schema.py``."""
 
 import json
 from collections.abc import Iterator
@@ -6,10 +6,39 @@ from itertools import groupby
 from pathlib import Path
 
 from nnef_hw.report.model import schema
+from nnef_hw.report.model.checks import BuildComparison, Simulation
+from nnef_hw.report.model.exploration import Explored
+from nnef_hw.report.model.network import BuildProgram, ModelCheck, ModelDescription
+from nnef_hw.report.model.quantization import Quantization
+from nnef_hw.report.model.report import Report
 
 ROOT = Path(__file__).resolve().parent.parent
 SCHEMA = ROOT / "nnef_hw" / "report" / "model" / "report.schema.json"
 PAGE = ROOT / "docs" / "report.md"
+RESULTS = ROOT / "docs" / "json.md"
+_RESULTS = {
+    "sim": Simulation,
+    "compare": BuildComparison,
+    "check": ModelCheck,
+    "inspect": ModelDescription,
+    "inspect BUILD": BuildProgram,
+    "quantize": Quantization,
+    "explore": Explored,
+}
+"""Classes of results by the command that prints them."""
+_RESULTS_HEAD = """\
+# JSON of commands
+
+What commands print with `--json`, and in Python the values that methods return; classes in
+`nnef_hw/report/model/` make this page, by `python scripts/report_schema.py`. What `build --json`
+prints is a [Report](report.md).
+
+Later versions may have more keys. An *optional* one is left out where it says nothing. An
+[Outlook](#outlook) also has `fits`; a [Point](#point) also `stage`, `timing_met`, and if it is
+planned `inferences_per_second` and `lut_share`. `quantize` adds `output`, `calibration_samples` and
+`hash` (of the fixed network), `explore` its `folder`; `plan` prints `model`, `calibrated`,
+`warnings` and `boards`, a list of [Outlook](#outlook).
+"""
 _HEAD = """\
 # report.json
 
@@ -27,19 +56,31 @@ def schema_text() -> str:
 
 
 def page() -> str:
-    """Return the text of the page."""
-    found = schema.report_schema()["$defs"]
-    sections = (
-        "\n".join(_section(kind.__name__, found[kind.__name__])) for kind in schema.report_classes()
-    )
-    return "\n".join((_HEAD, *sections))
+    """Return the text of the page of reports."""
+    return "\n".join((_HEAD, *_sections(Report)))
+
+
+def results_page() -> str:
+    """Return the text of the page of other results."""
+    rows = [
+        f"| `{name} --json` | [{kind.__name__}](#{kind.__name__.lower()}) |"
+        for name, kind in _RESULTS.items()
+    ]
+    table = "\n".join(("| command | prints |", "|---|---|", *rows, ""))
+    return "\n".join((_RESULTS_HEAD, table, *_sections(*_RESULTS.values())))
+
+
+def _sections(*roots: type) -> Iterator[str]:
+    found = schema.described_classes(*roots)
+    for kind in schema.classes_of(*roots):
+        yield "\n".join(_section(kind.__name__, found[kind.__name__]))
 
 
 def _section(name: str, found: dict) -> Iterator[str]:
     yield f"## {name}\n\n{found['description']}\n"
     yield "| key | type | |\n|---|---|---|"
     rows = [
-        (f"`{key}`", _type(value) + ("" if key in found["required"] else ", *optional*"),
+        (f"`{key}`", _type(value) + ("" if key in found.get("required", ()) else ", *optional*"),
          value["description"].replace("``", "`"))
         for key, value in found["properties"].items()
     ]  # fmt: skip
@@ -67,3 +108,4 @@ def _type(value: dict) -> str:
 if __name__ == "__main__":
     SCHEMA.write_text(schema_text())
     PAGE.write_text(page())
+    RESULTS.write_text(results_page())

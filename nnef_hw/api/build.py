@@ -15,6 +15,7 @@ from rich.text import Text
 
 from nnef_hw.api.show import Shown, framed, printed
 from nnef_hw.quantize.judgement.warnings import QualityWarning
+from nnef_hw.report.model.checks import BuildComparison, Simulation
 from nnef_hw.report.model.report import Report
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.device import Device, open_device
@@ -101,7 +102,7 @@ class Build(Shown):
 
     def simulate(
         self, samples: Given | None = None, *, limit: int | None = None, stall: float = 0.0
-    ) -> dict[str, Any]:
+    ) -> Simulation:
         """Run samples, or random frames, through the Verilog, and compare with the fixed model.
 
         Parameters
@@ -111,21 +112,16 @@ class Build(Shown):
         stall
             Probability per cycle that source and sink pause.
 
-        Returns
-        -------
-        dict
-            ``frames``, ``mismatches``, ``bit_exact``, cycles simulated and predicted.
-
         Raises
         ------
         CheckError
             If results, or cycles of a run without stalls, differ: a defect of ours.
         """
-        row = simulate(self._folder, samples, limit=limit, stall=stall)
-        require_exact(row)
-        return row
+        found = simulate(self._folder, samples, limit=limit, stall=stall)
+        require_exact(found)
+        return found
 
-    def compare(self, samples: Given) -> dict[str, Any]:
+    def compare(self, samples: Given) -> BuildComparison:
         """Compare float, fixed and RTL: exactness, accuracy, noise of every layer."""
         return compare(self._folder, samples)
 

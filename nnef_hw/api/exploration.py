@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from rich.console import RenderableType
 from rich.text import Text
 
 from nnef_hw.api.show import Shown, framed
-from nnef_hw.explore import Point
 from nnef_hw.quantize.judgement.warnings import QualityWarning
+from nnef_hw.report.model.exploration import Explored, Point
 from nnef_hw.report.pages.exploration import exploration_tables, render_exploration
 
 __all__ = ["Exploration"]
@@ -46,18 +45,18 @@ class Exploration(Shown):
         best = [point for point in self.points if point.is_front]
         return sorted(best, key=lambda point: (point.board, -point.rate))
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the sweep as plain values, as the page shows them."""
-        return {
-            "model": self.model,
-            "points": [point.to_json() for point in self.points],
-            "commands": [],
-            "warnings": [warning.to_json() for warning in self.warnings],
-        }
+    @property
+    def explored(self) -> Explored:
+        """The sweep as its page shows it."""
+        return Explored(self.model, self.points, warnings=self.warnings)
+
+    def to_json(self) -> dict[str, object]:
+        """Return the sweep as plain JSON values."""
+        return self.explored.to_json()
 
     def _parts(self) -> Iterator[RenderableType]:
-        yield from exploration_tables(self.to_json()["points"])
+        yield from exploration_tables(self.points)
         yield from map(Text, map(str, self.warnings))
 
     def _repr_html_(self) -> str:
-        return framed(render_exploration(self.to_json()))
+        return framed(render_exploration(self.explored))

@@ -32,7 +32,9 @@ from nnef_hw.ir import Graph, Stage
 from nnef_hw.quantize import Budget, Scheme
 from nnef_hw.quantize.judgement.warnings import announce
 from nnef_hw.reference import run_float
-from nnef_hw.report.models import check_model, inspect_model, inspection
+from nnef_hw.report.check import check_model
+from nnef_hw.report.inspection import inspect_model, inspection
+from nnef_hw.report.model.network import ModelDescription
 from nnef_hw.report.pages.exploration import write_exploration
 from nnef_hw.report.progress import progress_bar
 from nnef_hw.samples.samples import Given, take_samples
@@ -72,8 +74,8 @@ class Model(Shown):
         return {name: tuple(self.graph.tensor(name).shape) for name in self.graph.outputs}
 
     @cached_property
-    def description(self) -> dict[str, Any]:
-        """What ``nnef-hw inspect --json`` says of it: layers, shapes, parameters, MACs."""
+    def description(self) -> ModelDescription:
+        """Its layers, shapes, parameters and MACs, as ``nnef-hw inspect`` shows them."""
         return inspect_model(self.graph)
 
     def check(self, boards: str | Sequence[str] = ()) -> Check:
@@ -318,7 +320,7 @@ class Model(Shown):
         with running as workers, progress_bar() as progress:
             points = explore(sweep, folder, workers, progress or (lambda what, done, total: None))
         found = Exploration(self.name, folder, points, tuple(warnings))
-        write_exploration(found.to_json(), folder / "index.html")
+        write_exploration(found.explored, folder / "index.html")
         return found
 
     def save(self, path: Path | str) -> None:

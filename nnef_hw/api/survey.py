@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from nnef_hw.api.show import Shown
-from nnef_hw.flow.survey import Outlook
+from nnef_hw.report.model.network import Outlook
 from nnef_hw.report.survey import survey_tables
 
 __all__ = ["Check", "Survey"]
@@ -46,7 +46,7 @@ class Check(Shown):
         yield Text(f"{self.model}: {verdict}")
         for problem in self.problems:
             yield Text(f"  {problem}")
-        yield from survey_tables([outlook.to_json() for outlook in self.boards])
+        yield from survey_tables(self.boards)
 
 
 @dataclass(frozen=True, repr=False)
@@ -81,4 +81,4 @@ class Survey(Shown):
         raise KeyError(board)
 
     def _parts(self) -> Iterator[RenderableType]:
-        yield from survey_tables([outlook.to_json() for outlook in self.outlooks])
+        yield from survey_tables(self.outlooks)

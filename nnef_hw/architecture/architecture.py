@@ -408,7 +408,7 @@ class Architecture(ABC, Generic[P]):
             If it is not one.
         """
 
-    def program(self, plan: P) -> list[dict[str, Any]]:
+    def program(self, plan: P) -> list[dict[str, int | float | str | None]]:
         """List what runs a network, step by step or layer by layer, as rows of equal keys."""
         return [
             {"layer": station.name, "instance": station.instance, **station.shape,

@@ -92,6 +92,7 @@ def _explore(options: argparse.Namespace) -> int:
     from nnef_hw.flow.fixed import doubts
     from nnef_hw.frontend import load
     from nnef_hw.quantize.judgement.warnings import announce
+    from nnef_hw.report.model.exploration import Explored
     from nnef_hw.report.pages.exploration import exploration_tables, write_exploration
     from nnef_hw.report.progress import stages
     from nnef_hw.samples.samples import load_samples
@@ -125,17 +126,13 @@ def _explore(options: argparse.Namespace) -> int:
             pool,
             lambda what, done, total: show(f"{what}, {done} of {total}"),
         )
-    found: dict[str, Any] = {
-        "model": graph.name,
-        "points": [point.to_json() for point in points],
-        "commands": [shlex.join(["nnef-hw", *options.arguments])],
-        "warnings": [warning.to_json() for warning in warnings],
-    }
+    command = shlex.join(["nnef-hw", *options.arguments])
+    found = Explored(graph.name, points, [command], warnings)
     write_exploration(found, folder / "index.html")
     if options.json:
-        common.print_json(found | {"folder": str(folder)})
+        common.print_json(found.to_json() | {"folder": str(folder)})
     else:
-        for table in exploration_tables(found["points"]):
+        for table in exploration_tables(points):
             common.console().print(table)
         print(f"all designs, and the commands that build them: {folder / 'index.html'}")
     return 0 if any(not point.refusal for point in points) else 2

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import Any
 
 from nnef_hw.cli.common import (
     Commands,
@@ -65,53 +64,55 @@ def _check(options: argparse.Namespace) -> int:
     from nnef_hw.boards import find_boards
     from nnef_hw.flow.survey import outlooks
     from nnef_hw.ir import Graph
-    from nnef_hw.report.models import check_file, check_refusals, check_verdict
+    from nnef_hw.report.check import check_file, check_refusals, check_verdict
+    from nnef_hw.report.model.network import Outlook
     from nnef_hw.report.progress import stages
     from nnef_hw.report.survey import survey_tables
 
     boards, stream = list(find_boards(options.board).values()), streaming(options)
 
-    def ask(graph: Graph) -> list[dict[str, Any]]:
+    def ask(graph: Graph) -> list[Outlook]:
         if not boards:
             return []
         with stages() as show:
-            return [row.to_json() for row in outlooks(graph, boards, stream=stream, say=show)]
+            return outlooks(graph, boards, stream=stream, say=show)
 
     result = check_file(options.model, **reading(options), stream=stream, ask=ask)
     if options.json:
-        print_json(result)
+        print_json(result.to_json())
     else:
-        for problem in result["problems"]:
+        for problem in result.problems:
             print(f"nnef-hw: {problem}", file=sys.stderr)
         print(check_verdict(options.model, result))
         for text in check_refusals(result):
             print(text)
-        for table in survey_tables(result["boards"]):
+        for table in survey_tables(result.boards):
             console().print(table)
-    fits = not boards or any(row["fits"] for row in result["boards"])
-    return 0 if fits and not result["problems"] else 2
+    fits = not boards or any(outlook.fits for outlook in result.boards)
+    return 0 if fits and not result.problems else 2
 
 
 def _inspect(options: argparse.Namespace) -> int:
-    from nnef_hw.report.models import (
+    from nnef_hw.report.inspection import (
         inspect_build,
         inspect_file,
         print_inspection,
         print_program,
     )
+    from nnef_hw.report.model.conversion import to_json
 
     if (options.model / "manifest.json").is_file():
         from nnef_hw.run.artifacts import BuildFolder
 
         program = inspect_build(BuildFolder.open(options.model))
         if options.json:
-            print_json(program)
+            print_json(to_json(program))
         else:
             print_program(program, console())
         return 0
     description = inspect_file(options.model, **reading(options), stream=streaming(options))
     if options.json:
-        print_json(description)
+        print_json(to_json(description))
     else:
         print_inspection(description, console())
     return 0

@@ -49,6 +49,7 @@ def _plan(options: argparse.Namespace) -> int:
     from nnef_hw.flow.survey import outlooks
     from nnef_hw.frontend import load
     from nnef_hw.quantize.judgement.warnings import announce
+    from nnef_hw.report.model.conversion import to_json
     from nnef_hw.report.progress import stages
     from nnef_hw.report.survey import survey_tables
     from nnef_hw.samples.samples import load_samples
@@ -73,13 +74,13 @@ def _plan(options: argparse.Namespace) -> int:
             target_fps=options.target_fps,
             say=show,
         )
-    rows = [outlook.to_json() for outlook in found]
     if options.json:
         print_json({
-            "model": graph.name, "calibrated": samples is not None, "boards": rows,
-            "warnings": [warning.to_json() for warning in warnings],
+            "model": graph.name, "calibrated": samples is not None,
+            "boards": [outlook.to_json() for outlook in found],
+            "warnings": to_json(warnings),
         })  # fmt: skip
     else:
-        for table in survey_tables(rows):
+        for table in survey_tables(found):
             console().print(table)
     return 0 if any(outlook.fits for outlook in found) else 2

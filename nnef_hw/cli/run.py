@@ -81,6 +81,7 @@ def add_commands(commands: Commands) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     from nnef_hw.quantize.judgement.warnings import announce
+    from nnef_hw.report.model.conversion import to_json
     from nnef_hw.run.artifacts import BuildFolder
     from nnef_hw.run.executors import is_build, make_executor
     from nnef_hw.run.simulate import losses_of_build
@@ -103,19 +104,19 @@ def _run(options: argparse.Namespace) -> int:
         announce(losses)
     if options.json:
         shapes = {name: list(value.shape) for name, value in outputs.items()}
-        warnings = [warning.to_json() for warning in losses]
         print_json({
             "on": options.on, "output": str(options.output), "shapes": shapes,
-            "warnings": warnings,
+            "warnings": to_json(losses),
         })  # fmt: skip
     return 0
 
 
 def _sim(options: argparse.Namespace) -> int:
+    from nnef_hw.report.model.conversion import to_json
     from nnef_hw.run.artifacts import BuildFolder
     from nnef_hw.run.simulate import require_exact, simulate
 
-    row = simulate(
+    found = simulate(
         BuildFolder.open(options.build),
         options.samples,
         limit=options.limit,
@@ -124,21 +125,22 @@ def _sim(options: argparse.Namespace) -> int:
         trace_frames=options.trace_frames,
         trace_layers=options.trace_layers,
     )
-    print_result(options, row)
-    require_exact(row)
+    print_result(options, to_json(found))
+    require_exact(found)
     return 0
 
 
 def _compare(options: argparse.Namespace) -> int:
-    from nnef_hw.quantize.judgement.warnings import QualityWarning, announce
+    from nnef_hw.quantize.judgement.warnings import announce
+    from nnef_hw.report.model.conversion import to_json
     from nnef_hw.run.artifacts import BuildFolder
     from nnef_hw.run.simulate import compare, require_equal
 
-    result = compare(BuildFolder.open(options.build), options.samples)
-    announce(map(QualityWarning.from_json, result["warnings"]))
-    shown = result if options.json else {**result, "warnings": len(result["warnings"])}
-    print_result(options, shown)
-    require_equal(result["mismatches"], result["samples"])
+    found = compare(BuildFolder.open(options.build), options.samples)
+    announce(found.warnings)
+    result = to_json(found)
+    print_result(options, result if options.json else {**result, "warnings": len(found.warnings)})
+    require_equal(found.mismatches, found.samples)
     return 0
 
 

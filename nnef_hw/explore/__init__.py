@@ -1,10 +1,10 @@
 """Many designs of one network: which boards, widths and speeds are worth a build.
 
-``points`` has what is known of a design, ``front`` which designs no other one beats, ``jobs`` what
-is computed of a design, ``cache`` the steps that a folder has already, ``sweep`` the whole of it.
+``front`` says which designs no other one beats, ``jobs`` what is computed of a design, ``cache``
+the steps that a folder has already, ``sweep`` the whole of it.
 """
 
-from nnef_hw.explore.points import Placed, Point
 from nnef_hw.explore.sweep import STAGES, Sweep, explore
+from nnef_hw.report.model.exploration import Placed, Point
 
 __all__ = ["STAGES", "Placed", "Point", "Sweep", "explore"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from nnef_hw.explore.points import Point
+from nnef_hw.report.model.exploration import Point
 
 __all__ = ["front", "near_front"]
 

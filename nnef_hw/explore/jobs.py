@@ -15,7 +15,6 @@ from nnef_hw.architectures import able_architectures
 from nnef_hw.boards import Board
 from nnef_hw.errors import NnefHwError, TargetError, ToolError
 from nnef_hw.explore.cache import Outcome
-from nnef_hw.explore.points import Quality
 from nnef_hw.flow.choice import Candidates, choose_plan
 from nnef_hw.flow.emit import board_of
 from nnef_hw.flow.fixed import quantize_model
@@ -25,6 +24,7 @@ from nnef_hw.passes.time.stream_time import StreamTime
 from nnef_hw.place.toolchain import Design, toolchain_of
 from nnef_hw.quantize import Scheme
 from nnef_hw.reference import dequantize_outputs, quantize_inputs, run_fixed
+from nnef_hw.report.model.exploration import Quality
 from nnef_hw.report.quantization import describe_quantization
 from nnef_hw.samples.samples import Samples
 from nnef_hw.samples.scoring import labelled, score

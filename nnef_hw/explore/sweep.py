@@ -19,7 +19,6 @@ from nnef_hw.errors import SampleError, UsageError
 from nnef_hw.explore import jobs
 from nnef_hw.explore.cache import Job, JobCache, Outcome
 from nnef_hw.explore.front import front, near_front
-from nnef_hw.explore.points import Placed, Point
 from nnef_hw.flow.cache import is_build, remove_leftovers
 from nnef_hw.flow.fixed import DEFAULT_SCHEME
 from nnef_hw.flow.options import check_wishes
@@ -29,6 +28,7 @@ from nnef_hw.passes.time.stream_time import StreamTime
 from nnef_hw.place.synthesis import tool_identities
 from nnef_hw.place.toolchain import toolchain_of
 from nnef_hw.quantize import Scheme
+from nnef_hw.report.model.exploration import Placed, Point
 from nnef_hw.samples.samples import Samples, samples_digest
 from nnef_hw.system.files import digest, locked, remove, write_atomic, writing
 from nnef_hw.system.workers import Pool

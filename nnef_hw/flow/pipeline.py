@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -46,8 +45,6 @@ from nnef_hw.place.toolchain import toolchain_of
 from nnef_hw.quantize.judgement.measure import NOISE_SAMPLES
 from nnef_hw.quantize.judgement.warnings import QualityWarning, announce
 from nnef_hw.reference import quantize_inputs, run_fixed
-from nnef_hw.report.model.checks import Accuracy, Simulation
-from nnef_hw.report.model.conversion import from_json, to_json
 from nnef_hw.report.model.report import Report
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.rtl import run_rtl
@@ -193,7 +190,7 @@ def _build(
     report = write_report(options, folder, target, compiled, verified, placed, seconds, steps)
     if not isinstance(options.model, PlannedModel):  # its samples and losses are told already
         announce(report.warnings)
-    require_exact(to_json(verified.simulation))
+    require_exact(verified.simulation)
     if not steps.done:
         progress(UP_TO_DATE)
     return report
@@ -403,13 +400,15 @@ def _simulate(options: BuildOptions, folder: BuildFolder, steps: Steps) -> Verif
         codes = random_codes(fixed) if samples is None else quantize_inputs(fixed, samples.inputs)
         available = len(codes[fixed.inputs[0]])
         order = spread_order(available)
-        limit: dict[str, Any] = {}
+        deadline = None
         if options.frames is None:
-            limit = {"deadline": begin + SIMULATION_SECONDS, "least_frames": LEAST_FRAMES}
+            deadline = begin + SIMULATION_SECONDS
         elif options.frames != "all":
             order = order[: options.frames]
         fed = {name: values[order] for name, values in codes.items()}
-        outcome = run_rtl(verilog, folder.plan, fixed, fed, top=top, **limit)
+        outcome = run_rtl(
+            verilog, folder.plan, fixed, fed, top=top, deadline=deadline, least_frames=LEAST_FRAMES
+        )
         order = order[: len(outcome.codes[fixed.outputs[0]])]
         expected = run_fixed(fixed, {name: values[order] for name, values in codes.items()})
         accuracy, noise = None, {}
@@ -425,13 +424,12 @@ def _simulate(options: BuildOptions, folder: BuildFolder, steps: Steps) -> Verif
                 (np.cumsum(mask) - 1)[order[scored]], positions=np.flatnonzero(mask),
                 calibrated=is_float and samples.are_few,
             )  # fmt: skip
-            rows = layer_quality(folder.canonical, fixed, samples[mask][:NOISE_SAMPLES])
-            noise = {row["name"]: row["sqnr_db"] for row in rows}
+            layers = layer_quality(folder.canonical, fixed, samples[mask][:NOISE_SAMPLES])
+            noise = {layer.name: layer.sqnr_db for layer in layers}
             losses = found_losses(folder.canonical, fixed, noise, accuracy, int(mask.sum()))
-        row = simulation_row(folder.plan, outcome, expected, available=available)
         return Verified(
-            from_json(row, Simulation),
-            None if accuracy is None else from_json(accuracy, Accuracy),
+            simulation_row(folder.plan, outcome, expected, available=available),
+            accuracy,
             noise,
             tuple(losses),
             {"simulate": round(time.perf_counter() - begin, 2)},

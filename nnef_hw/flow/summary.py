@@ -15,11 +15,11 @@ from nnef_hw.ir import Graph
 from nnef_hw.place.critical import OUTSIDE, SHARED, name_parts, owners_of
 from nnef_hw.place.result import SynthesisResult
 from nnef_hw.quantize.judgement.warnings import QualityWarning
+from nnef_hw.report.inspection import inspect_model
 from nnef_hw.report.model.checks import Accuracy, Simulation
 from nnef_hw.report.model.device import Floorplan, Placed, ResourceUse
 from nnef_hw.report.model.limits import OtherArchitecture, StepOfStream
 from nnef_hw.report.model.report import Insides, Origin, Report
-from nnef_hw.report.models import inspect_model
 
 __all__ = ["describe_steps", "make_report"]
 
@@ -147,7 +147,7 @@ def describe_steps(
         window_rows={
             name: window.tensor(name).shape[found.axis] for name, found in step.rows.items()
         },
-        window_macs=inspect_model(window)["macs"],
+        window_macs=inspect_model(window).macs,
         window_cycles=cycles,
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -27,59 +27,15 @@ from nnef_hw.passes import simplify
 from nnef_hw.passes.time.stream_time import StreamTime
 from nnef_hw.quantize import Scheme
 from nnef_hw.quantize.calibration.observe import Progress
+from nnef_hw.report.model.network import Outlook
 from nnef_hw.samples.samples import Samples
 from nnef_hw.system.workers import Here, Pool, as_done, processes_for
 
-__all__ = ["Outlook", "narrowed", "noise", "outlooks", "plan_target", "roughly_fixed", "survey"]
+__all__ = ["narrowed", "noise", "outlooks", "plan_target", "roughly_fixed", "survey"]
 
 FRAMES = 8
 STEPS = 4
 HERE = Here()
-
-
-@dataclass(frozen=True, slots=True)
-class Outlook:
-    """What a board would make of a network.
-
-    Parameters
-    ----------
-    board, device
-        Names of the board and its FPGA.
-    clock_mhz
-        Clock of the accelerator.
-    arch, cycles_per_inference, inferences_per_second, multipliers, mac_utilization
-        The best plan; cycles are exact. None if there is none.
-    lut, dsp, bram
-        Shares of the device that it takes, 0..1, LUTs estimated; 0 of what the device has not.
-    bottleneck
-        The layer that takes most cycles.
-    refusal, remedy
-        Why there is no plan, and what would help.
-    """
-
-    board: str
-    device: str
-    clock_mhz: float
-    arch: str | None = None
-    cycles_per_inference: int | None = None
-    inferences_per_second: float | None = None
-    multipliers: int | None = None
-    mac_utilization: float | None = None
-    lut: float | None = None
-    dsp: float | None = None
-    bram: float | None = None
-    bottleneck: str | None = None
-    refusal: str = ""
-    remedy: str = ""
-
-    @property
-    def fits(self) -> bool:
-        """Whether there is a plan."""
-        return self.arch is not None
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain JSON values."""
-        return {"fits": self.fits, **asdict(self)}
 
 
 def outlooks(

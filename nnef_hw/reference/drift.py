@@ -46,7 +46,7 @@ class Drift:
             wanted = np.where(np.isfinite(wanted), wanted, found)
             power += np.square(np.stack([wanted, wanted - found])).sum(axis=(1, 3))
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[dict[str, int | float | None]]:
         """Return a row for each step: its number from 1 on, and decibels by tensor.
 
         A tensor without an error, or without a signal, has None.

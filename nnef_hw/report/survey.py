@@ -2,45 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from nnef_hw.report.model.network import Outlook
 from nnef_hw.report.wording import units
 
 __all__ = ["survey_tables"]
 
 
-def survey_tables(rows: Sequence[Mapping[str, Any]]) -> Iterator[RenderableType]:
-    """Yield a table of the boards that it fits, the fastest first, and why others do not take it.
-
-    Parameters
-    ----------
-    rows
-        What each would make of it: :class:`nnef_hw.flow.survey.Outlook`, as JSON values.
-    """
-    fitting = [row for row in rows if row["fits"]]
+def survey_tables(rows: Sequence[Outlook]) -> Iterator[RenderableType]:
+    """Yield a table of the boards that a network fits, the fastest first, and others' refusals."""
+    fitting = [row for row in rows if row.fits]
     table = Table(box=None, pad_edge=False)
     for heading in ("board", "arch"):
         table.add_column(heading, no_wrap=True)
     for heading in ("MHz", "cycles", "inferences/s", "mult", "busy", "LUT", "DSP", "BRAM"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("bound by")
-    for row in sorted(fitting, key=lambda row: -row["inferences_per_second"]):
+    for row in sorted(fitting, key=lambda row: -(row.inferences_per_second or 0)):
         table.add_row(
-            row["board"], row["arch"], f"{row['clock_mhz']:g}",
-            units.count(row["cycles_per_inference"]), units.rate(row["inferences_per_second"]),
-            units.count(row["multipliers"]), units.percent(row["mac_utilization"]),
-            *(units.percent(row[key]) for key in ("lut", "dsp", "bram")), row["bottleneck"],
+            row.board, row.arch, f"{row.clock_mhz:g}",
+            units.count(row.cycles_per_inference), units.rate(row.inferences_per_second),
+            units.count(row.multipliers), units.percent(row.mac_utilization),
+            *(units.percent(share) for share in (row.lut, row.dsp, row.bram)), row.bottleneck,
         )  # fmt: skip
     if fitting:
         yield table
     refused: dict[tuple[str, str], list[str]] = {}
     for row in rows:
-        if not row["fits"]:
-            refused.setdefault((row["refusal"], row["remedy"]), []).append(row["board"])
+        if not row.fits:
+            refused.setdefault((row.refusal, row.remedy), []).append(row.board)
     for (refusal, remedy), boards in refused.items():
         yield Text(f"\n{', '.join(boards)}: {refusal}" + (f"; {remedy}" if remedy else ""))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,15 @@ from nnef_hw.reference import (
     trace_fixed,
     trace_float,
 )
+from nnef_hw.report.model.checks import (
+    Accuracy,
+    BuildComparison,
+    BuildScores,
+    LayerNoise,
+    Simulation,
+    WorstSample,
+)
+from nnef_hw.report.model.conversion import from_json
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.rtl import RtlOutcome, Trace, run_rtl
 from nnef_hw.run.trace import TRACED_FRAMES, announce_trace, layer_scopes, traced
@@ -77,8 +87,8 @@ def simulation_row(
     *,
     stall: float = 0.0,
     available: int | None = None,
-) -> dict[str, Any]:
-    """Return the ``sim --json`` object: mismatching frames, cycles, and the predicted cycles.
+) -> Simulation:
+    """Compare a simulation with the model's codes, and its cycles with those of the plan.
 
     ``available`` is how many samples there were, if not all were simulated. The predicted
     cycles are those of a run of so many frames without stalls, with which a simulation is compared;
@@ -97,23 +107,23 @@ def simulation_row(
     if not stall:
         frames = outcome.steps or len(wrong)
         predicted = find_architecture(plan.arch).predict_interval(plan, frames)
-    return {
-        "frames": len(wrong),
-        "frames_given": len(wrong) if available is None else available * steps,
-        "bit_exact": not wrong.any(),
-        "mismatches": int(wrong.sum()),
-        "cycles_per_inference": outcome.interval,
-        "latency_cycles": outcome.latency,
-        "predicted_cycles_per_inference": predicted,
-        "predicted_latency_cycles": plan.latency,
-        "steady_cycles_per_inference": plan.interval,
-        "stall": stall,
-        "cycles": outcome.cycles,
-        "cycles_per_second": round(outcome.cycles_per_second),
-    }
+    return Simulation(
+        frames=len(wrong),
+        frames_given=len(wrong) if available is None else available * steps,
+        bit_exact=not wrong.any(),
+        mismatches=int(wrong.sum()),
+        cycles_per_inference=outcome.interval,
+        latency_cycles=outcome.latency,
+        predicted_cycles_per_inference=predicted,
+        predicted_latency_cycles=plan.latency,
+        steady_cycles_per_inference=plan.interval,
+        stall=stall,
+        cycles=outcome.cycles,
+        cycles_per_second=round(outcome.cycles_per_second),
+    )
 
 
-def require_exact(row: dict[str, Any]) -> None:
+def require_exact(found: Simulation) -> None:
     """Fail a simulation whose results, or cycles in a run without stalls, differ from the model's.
 
     Raises
@@ -121,13 +131,20 @@ def require_exact(row: dict[str, Any]) -> None:
     CheckError
         If they differ; the message says what differs.
     """
-    require_equal(row["mismatches"], row["frames"])
-    if row["stall"]:
+    require_equal(found.mismatches, found.frames)
+    if found.stall:
         return
-    for key in ("latency_cycles", "cycles_per_inference"):
-        if row[key] != row[f"predicted_{key}"]:
+    for name, cycles, predicted in (
+        ("latency_cycles", found.latency_cycles, found.predicted_latency_cycles),
+        (
+            "cycles_per_inference",
+            found.cycles_per_inference,
+            found.predicted_cycles_per_inference,
+        ),
+    ):
+        if cycles != predicted:
             raise CheckError(
-                f"simulated {key} {row[key]} differ from the predicted {row[f'predicted_{key}']}",
+                f"simulated {name} {cycles} differ from the predicted {predicted}",
                 remedy="please report this with the model: the schedule's timing model is wrong",
             )
 
@@ -156,7 +173,7 @@ def simulate(
     trace: Path | None = None,
     trace_frames: int | None = None,
     trace_layers: Sequence[str] = (),
-) -> dict[str, Any]:
+) -> Simulation:
     """Run samples (or seeded random frames) through a build's Verilog, against the fixed model.
 
     Parameters
@@ -198,8 +215,12 @@ def simulate(
         if frames > TRACED_FRAMES:
             announce_trace(build, codes, wanted, trace)
         outcome = run_rtl(verilog, build.plan, graph, codes, top=top, stall=stall, trace=wanted)
-    row = simulation_row(build.plan, outcome, run_fixed(graph, codes), stall=stall)
-    return row | {"trace": str(trace), "trace_frames": frames, "trace_bytes": trace.stat().st_size}
+    return replace(
+        simulation_row(build.plan, outcome, run_fixed(graph, codes), stall=stall),
+        trace=str(trace),
+        trace_frames=frames,
+        trace_bytes=trace.stat().st_size,
+    )
 
 
 def accuracies(
@@ -212,7 +233,7 @@ def accuracies(
     *,
     positions: NDArray[np.intp] | None = None,
     calibrated: bool = False,
-) -> dict[str, Any] | None:
+) -> Accuracy | None:
     """Score float, fixed and RTL against the labels, by the first output; None without labels.
 
     And say which classes the fixed network confuses, and which samples are worst.
@@ -245,22 +266,23 @@ def accuracies(
     real = None
     if canonical is not None:
         real = scored(run_float(canonical, samples.inputs)[name], samples.labels).value
-    return {
-        "metric": fixed_score.kind,
-        "samples": len(samples),
-        "calibration_samples": calibration_samples,
-        "calibrated": calibrated,
-        "rtl_samples": len(labels),
-        "rtl_equal": equal,
-        "float": real,
-        "fixed": fixed_score.value,
-        "rtl": rtl,
-        "confusion": confusion(*judged),
-        "worst": worst(*judged, np.arange(len(samples)) if positions is None else positions),
-    }
+    numbers = np.arange(len(samples)) if positions is None else positions
+    return Accuracy(
+        metric=fixed_score.kind,
+        samples=len(samples),
+        calibration_samples=calibration_samples,
+        calibrated=calibrated,
+        rtl_samples=len(labels),
+        rtl_equal=equal,
+        float=real,
+        fixed=fixed_score.value,
+        rtl=rtl,
+        confusion=confusion(*judged),
+        worst=from_json(worst(*judged, numbers), tuple[WorstSample, ...]),
+    )
 
 
-def compare(build: BuildFolder, given: Given) -> dict[str, Any]:
+def compare(build: BuildFolder, given: Given) -> BuildComparison:
     """Compare float, fixed and RTL: bit-exactness on all samples, accuracy, SQNR per layer.
 
     Accuracy is of those samples that calibration does not take, or of all if there are so few that
@@ -271,7 +293,7 @@ def compare(build: BuildFolder, given: Given) -> dict[str, Any]:
     codes = quantize_inputs(fixed, samples.inputs)
     verilog, top = build.simulated
     outcome = run_rtl(verilog, build.plan, fixed, codes, top=top)
-    row = simulation_row(build.plan, outcome, run_fixed(fixed, codes))
+    found = simulation_row(build.plan, outcome, run_fixed(fixed, codes))
     is_float = canonical is not None
     mask = samples.evaluation_mask() if is_float else np.ones(len(samples), bool)
     calibration = int(samples.calibration_mask().sum()) if is_float else 0
@@ -279,45 +301,46 @@ def compare(build: BuildFolder, given: Given) -> dict[str, Any]:
         canonical, fixed, samples[mask], {name: x[mask] for name, x in outcome.codes.items()},
         calibration, positions=np.flatnonzero(mask), calibrated=is_float and samples.are_few,
     )  # fmt: skip
-    result = {
-        "samples": len(samples),
-        "bit_exact": row["bit_exact"],
-        "mismatches": row["mismatches"],
-        "calibration_samples": calibration,
-        "evaluation_samples": int(mask.sum()),
-        "calibrated": is_float and samples.are_few,
-        "accuracy": None,
-        "mae": None,
-        "layers": layer_quality(canonical, fixed, samples[mask][:NOISE_SAMPLES]),
-        "steps": _step_quality(canonical, fixed, samples[mask][:NOISE_SAMPLES]),
-    }
-    noise = {row["name"]: row["sqnr_db"] for row in result["layers"]}
+    judged = samples[mask][:NOISE_SAMPLES]
+    layers = layer_quality(canonical, fixed, judged)
+    noise = {layer.name: layer.sqnr_db for layer in layers}
     losses = found_losses(canonical, fixed, noise, scored, int(mask.sum()))
-    result["warnings"] = [
-        warning.to_json() for warning in with_remedies(losses, known_warnings(build))
-    ]
-    if scored is not None:
-        result[scored["metric"]] = {key: scored[key] for key in ("float", "fixed", "rtl")}
-    return result
+    marks = None if scored is None else BuildScores(scored.float, scored.fixed, scored.rtl)
+    is_class = scored is not None and scored.metric == "accuracy"
+    return BuildComparison(
+        samples=len(samples),
+        bit_exact=found.bit_exact,
+        mismatches=found.mismatches,
+        calibration_samples=calibration,
+        evaluation_samples=int(mask.sum()),
+        calibrated=is_float and samples.are_few,
+        accuracy=marks if is_class else None,
+        mae=None if is_class else marks,
+        layers=layers,
+        steps=_step_quality(canonical, fixed, judged),
+        warnings=tuple(with_remedies(losses, known_warnings(build))),
+    )
 
 
-def layer_quality(canonical: Graph | None, fixed: Graph, samples: Samples) -> list[dict[str, Any]]:
-    """Return the signal to quantization noise ratio of every layer's result in dB, as rows."""
+def layer_quality(
+    canonical: Graph | None, fixed: Graph, samples: Samples
+) -> tuple[LayerNoise, ...]:
+    """Return the signal to quantization noise ratio of every layer's result."""
     if canonical is None:
-        return []
+        return ()
     noise = layer_noise(canonical, fixed, samples.inputs)
-    return [
-        {"name": node.name, "op": node.op, "sqnr_db": noise[node.name]}
+    return tuple(
+        LayerNoise(node.name, node.op, noise[node.name])
         for node in fixed.nodes
         if node.name in noise
-    ]
+    )
 
 
 def found_losses(
     canonical: Graph | None,
     fixed: Graph,
     noise: Mapping[str, float | None],
-    accuracy: Mapping[str, Any] | None,
+    accuracy: Accuracy | None,
     samples: int,
 ) -> list[QualityWarning]:
     """Return warnings of what was measured already.
@@ -334,8 +357,8 @@ def found_losses(
     if canonical is None:
         return []
     real = found = None
-    if accuracy is not None and accuracy["metric"] == "accuracy":
-        real, found = accuracy["float"], accuracy["fixed"]
+    if accuracy is not None and accuracy.metric == "accuracy":
+        real, found = accuracy.float, accuracy.fixed
     results = computed_results(fixed, noise)
     measured = Measured(noise, results, min(samples, NOISE_SAMPLES), real, found, samples)
     return loss_warnings(canonical, measured, None)
@@ -360,14 +383,16 @@ def known_warnings(build: BuildFolder) -> list[QualityWarning]:
     return list(build.report.warnings)
 
 
-def _step_quality(canonical: Graph | None, fixed: Graph, samples: Samples) -> list[dict[str, Any]]:
-    """Signal to quantization noise of outputs and states at each step; [] if there are none."""
+def _step_quality(
+    canonical: Graph | None, fixed: Graph, samples: Samples
+) -> tuple[dict[str, int | float | None], ...]:
+    """Signal to quantization noise of outputs and states at each step; none without states."""
     if canonical is None or not fixed.is_sequential:
-        return []
+        return ()
     drift = Drift(fixed, next(iter(samples.inputs.values())).shape[1])
     codes = trace_fixed(fixed, quantize_inputs(fixed, samples.inputs))
     drift.add(
         trace_float(canonical, samples.inputs),
         dequantize_outputs(fixed, {name: codes[name] for name in drift.names}),
     )
-    return drift.rows()
+    return tuple(drift.rows())

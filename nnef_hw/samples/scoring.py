@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,7 +66,7 @@ def score(outputs: NDArray[Any], labels: NDArray[Any]) -> Score:
     return Score("mae", float(np.abs(values.reshape(-1) - labels.reshape(-1)).mean()))
 
 
-def confusion(outputs: NDArray[Any], labels: NDArray[Any]) -> list[list[int]] | None:
+def confusion(outputs: NDArray[Any], labels: NDArray[Any]) -> tuple[tuple[int, ...], ...] | None:
     """Return how often a label, row by row, was taken for each class; None for other labels."""
     flat = outputs.reshape(len(outputs), -1)
     expected = labels.reshape(-1)
@@ -77,12 +78,12 @@ def confusion(outputs: NDArray[Any], labels: NDArray[Any]) -> list[list[int]] | 
         return None
     table = np.zeros((classes, classes), np.int64)
     np.add.at(table, (expected, flat.argmax(axis=1)), 1)
-    return [[int(count) for count in row] for row in table]
+    return tuple(tuple(int(count) for count in row) for row in table)
 
 
 def worst(
     outputs: NDArray[Any], labels: NDArray[Any], positions: NDArray[np.intp]
-) -> list[dict[str, Any]]:
+) -> list[Mapping[str, int | float]]:
     """Return the samples that are judged worst, the worst first.
 
     Parameters

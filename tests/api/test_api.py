@@ -14,6 +14,7 @@ from nnef_hw.errors import SampleError, TargetError, UsageError
 from nnef_hw.flow.options import BuildOptions
 from nnef_hw.flow.pipeline import build as build_files
 from nnef_hw.frontend import save
+from nnef_hw.report.model.conversion import to_json
 from nnef_hw.system.workers import Here
 from nnef_hw.testing import GraphBuilder
 
@@ -148,9 +149,15 @@ def test_hardware_is_the_fixed_model(build, fixed, samples):
     for on in ("fixed", "rtl"):
         found = build.run(samples["inputs"][:3], on=on)[name]
         np.testing.assert_array_equal(found, fixed.run(samples["inputs"][:3])[name])
-    assert build.simulate(samples["inputs"], limit=4, stall=0.3)["frames"] == 4
-    assert build.simulate()["bit_exact"]
-    assert build.compare(samples)["accuracy"]["rtl"] is not None
+    assert build.simulate(samples["inputs"], limit=4, stall=0.3).frames == 4
+    assert build.simulate().bit_exact
+    compared = build.compare(samples)
+    assert compared.accuracy.rtl == compared.accuracy.fixed
+    assert list(to_json(compared)) == [
+        "samples", "bit_exact", "mismatches", "calibration_samples", "evaluation_samples",
+        "calibrated", "accuracy", "mae", "layers", "steps", "warnings",
+    ]  # fmt: skip
+    assert list(to_json(compared)["accuracy"]) == ["float", "fixed", "rtl"]
     with pytest.raises(UsageError, match="needs --port"):
         build.run(samples["inputs"], on="device")
     for opened in (lambda: nh.open_device(build, "nowhere"), lambda: build.open_device("nowhere")):

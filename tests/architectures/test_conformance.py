@@ -249,7 +249,7 @@ def test_a_whole_build(name, tmp_path, rng, monkeypatch):
     folder = BuildFolder.open(options.out)
     assert folder.plan.dumps() == (options.out / "plan.json").read_text()
     stalled = simulate(folder, options.calibrate, limit=3, stall=0.3)
-    assert (stalled["bit_exact"], stalled["frames"]) == (True, 3)
+    assert (stalled.bit_exact, stalled.frames) == (True, 3)
     assert "restarted" in (options.out / "board" / "board_top.v").read_text()
     manifest = json.loads((options.out / "manifest.json").read_text())
     assert (manifest["arch"], manifest["latency_cycles"]) == (name, folder.plan.latency)

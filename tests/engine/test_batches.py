@@ -162,7 +162,7 @@ def test_what_is_shown_of_layers_that_run_frame_by_frame(fix, rng, few_boards):
     assert [len(plan.spans_of(Kind.RUN, n)) for n in range(3)] == [4, 4, 1]
     assert [sum(x.busy) for x in (*timeline.inputs, *timeline.blocks)] == [4 * 16, *[4 * 144] * 3]
     assert sum(span.cycles for span in plan.spans) == plan.batch_cycles
-    names = [row["tensor"] for row in engine.program(plan)]
+    names = [row.tensor for row in engine.program(plan)]
     assert names == [*["x", *plan.design.program.names[1:3]] * 4, *plan.design.program.names[-2:]]
 
 
@@ -222,9 +222,9 @@ def test_build(built):
     assert report.simulation.frames == 6
     for frames in (1, 4, 9):
         row = simulate(folder, path, limit=frames)
-        assert (row["bit_exact"], row["frames"]) == (True, frames)
-        assert row["cycles_per_inference"] == row["predicted_cycles_per_inference"]
-        assert row["latency_cycles"] == folder.plan.latency
+        assert (row.bit_exact, row.frames) == (True, frames)
+        assert row.cycles_per_inference == row.predicted_cycles_per_inference
+        assert row.latency_cycles == folder.plan.latency
 
 
 @pytest.mark.verilator
@@ -238,8 +238,8 @@ def test_a_board(built):
     [name] = fixed.outputs
     assert (found[name] == run_fixed(fixed, codes)[name]).all()
     row = bench_device(out, "sim", frames=7, link_frames=3)
-    assert row["cycles_per_inference"] == row["predicted_cycles_per_inference"]
-    assert row["cycles_per_inference"] == BuildFolder.open(out).plan.interval
+    assert row.cycles_per_inference == row.predicted_cycles_per_inference
+    assert row.cycles_per_inference == BuildFolder.open(out).plan.interval
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def test_build(tmp_path, rng):
     folder = BuildFolder.open(options.out)
     assert folder.plan.dumps() == (options.out / "plan.json").read_text()
     stalled = simulate(folder, options.calibrate, limit=3, stall=0.3)
-    assert (stalled["bit_exact"], stalled["frames"]) == (True, 3)
+    assert (stalled.bit_exact, stalled.frames) == (True, 3)
     manifest = json.loads((options.out / "manifest.json").read_text())
     assert manifest["arch"] == "engine"
     assert [row["rows"] for row in manifest["folding"]] == [4, 4, 4, 0]

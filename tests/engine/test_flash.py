@@ -83,7 +83,7 @@ def test_build_with_flash(built):
     assert "MACs per byte that comes from SPI flash" in page
     assert page.count('class="place"') == len(folder.plan.design.placement.stays)
     stalled = simulate(folder, samples, limit=2, stall=0.3)
-    assert (stalled["bit_exact"], stalled["frames"]) == (True, 2)
+    assert (stalled.bit_exact, stalled.frames) == (True, 2)
 
 
 @pytest.mark.verilator

@@ -79,16 +79,16 @@ def test_weights_from_sdram(built):
     assert folder.plan.dumps() == (out / "plan.json").read_text()
     assert folder.plan.design.packets.repeats_tables
     found = simulate(folder, out / "samples.npz", limit=12)
-    assert found["bit_exact"]
+    assert found.bit_exact
     interval = SharedArray().predict_interval(folder.plan, 12)
-    assert found["cycles_per_inference"] == interval
-    assert found["latency_cycles"] == folder.plan.latency
+    assert found.cycles_per_inference == interval
+    assert found.latency_cycles == folder.plan.latency
     assert sum(span.stalled for span in folder.plan.spans) > 0
     # A refresh comes in some frames and not in others; of 32 bits the queue outlasts it.
     spacings = {SharedArray().predict_spacing(folder.plan, n) for n in range(2, 40)}
     assert (len(spacings) > 1) == (folder.plan.design.store.chip.width == 16)
     stalled = simulate(folder, out / "samples.npz", limit=2, stall=0.3)
-    assert (stalled["bit_exact"], stalled["frames"]) == (True, 2)
+    assert (stalled.bit_exact, stalled.frames) == (True, 2)
 
 
 def board_transport(out):

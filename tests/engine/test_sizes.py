@@ -63,8 +63,8 @@ def test_words_of_many_beats(rng, tmp_path):
     emit(tmp_path, fixed, None, plan, None, BOARD, options)
     np.savez(tmp_path / "samples.npz", inputs=samples["x"])
     found = simulate(BuildFolder.open(tmp_path), tmp_path / "samples.npz")
-    assert found["bit_exact"]
-    assert found["latency_cycles"] == plan.latency
+    assert found.bit_exact
+    assert found.latency_cycles == plan.latency
 
 
 def test_rows_in_whole_words(graph):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nnef_hw.explore.front import front, near_front
-from nnef_hw.explore.points import Placed, Point, Quality
+from nnef_hw.report.model.exploration import Placed, Point, Quality
 
 
 def point(number, rate, lut, accuracy=1.0, board="a"):

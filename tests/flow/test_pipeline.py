@@ -156,7 +156,7 @@ def test_quantized_model_needs_no_samples(model, options, tmp_path):
     samples = model.with_name("samples.npz")
     report = build(options(out, model=tmp_path / "q.nnef.tgz", calibrate=samples))
     assert (report.accuracy.float, report.accuracy.samples) == (None, 20)
-    assert compare(BuildFolder.open(out), samples)["layers"] == []
+    assert compare(BuildFolder.open(out), samples).layers == ()
 
 
 def test_progress(options, copy):
@@ -528,7 +528,7 @@ def test_build_with_bitstream(complete, tmp_path, monkeypatch):
     assert accuracy.worst
     assert report.noise.keys() <= {layer.name for layer in report.layers} != set()
     assert accuracy.rtl == accuracy.fixed >= least
-    assert compare(BuildFolder.open(wanted.out), wanted.calibrate)["bit_exact"] is True
+    assert compare(BuildFolder.open(wanted.out), wanted.calibrate).bit_exact is True
 
     for path in (wanted.out / "board").iterdir():
         assert str(tmp_path).encode() not in path.read_bytes(), path.name

@@ -317,7 +317,7 @@ def test_reports_leave_out_what_no_result_shows(value):
     assert max(row.clipped for row in rows) < 0.05
     to_json(found)
     compared = layer_quality(graph, fixed, samples)
-    assert min(row["sqnr_db"] for row in compared) > 15
+    assert min(row.sqnr_db for row in compared) > 15
 
 
 def test_inputs_that_hold_a_mask_are_no_reason_to_warn(caplog):

@@ -1,6 +1,5 @@
 """Networks that may be worth little, and samples that show little, are warned of with numbers."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from nnef_hw.quantize.judgement.diagnosis import loss_warnings, with_remedies
 from nnef_hw.quantize.judgement.measure import Measured
 from nnef_hw.quantize.judgement.warnings import QualityWarning
 from nnef_hw.reference import run_float
+from nnef_hw.report.model.conversion import from_json, to_json
 from nnef_hw.samples.samples import Samples, load_samples
 from nnef_hw.testing import GraphBuilder
 
@@ -155,7 +155,7 @@ def test_a_lost_signal_is_said_with_what_helps(rng):
     lines = str(found).splitlines()
     assert lines[-1] == f"    {found.remedy}"
     assert max(map(len, lines[:2])) <= 100
-    assert QualityWarning.from_json(json.loads(json.dumps(found.to_json()))) == found
+    assert from_json(to_json(found), QualityWarning) == found
 
 
 def test_a_good_network_is_not_warned_of():

@@ -6,7 +6,12 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator, ValidationError
 
-from nnef_hw.report.model.schema import report_schema
+from nnef_hw.report.model.checks import BuildComparison, Simulation
+from nnef_hw.report.model.exploration import Explored
+from nnef_hw.report.model.network import BuildProgram, ModelCheck, ModelDescription
+from nnef_hw.report.model.quantization import Quantization
+from nnef_hw.report.model.report import Report
+from nnef_hw.report.model.schema import described_classes, report_schema
 
 ROOT = Path(__file__).parents[2]
 
@@ -25,9 +30,19 @@ def test_page_is_current(script):
     assert script.PAGE.read_text() == script.page(), "run python scripts/report_schema.py"
 
 
-def test_every_key_is_described():
-    for name, kind in report_schema()["$defs"].items():
-        for key, value in kind["properties"].items():
+def test_page_of_results_is_current(script):
+    assert script.RESULTS.read_text() == script.results_page(), (
+        "run python scripts/report_schema.py"
+    )
+
+
+@pytest.mark.parametrize(
+    "kind", [Report, Simulation, BuildComparison, ModelCheck, ModelDescription, BuildProgram,
+             Quantization, Explored],
+)  # fmt: skip
+def test_every_key_is_described(kind):
+    for name, described in described_classes(kind).items():
+        for key, value in described["properties"].items():
             assert value.get("description"), f"{name}.{key}"
 
 

@@ -9,6 +9,8 @@ from nnef_hw.errors import CheckError, SampleError
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import Scheme, quantize
 from nnef_hw.reference import dequantize_outputs, quantize_inputs, run_fixed, run_float
+from nnef_hw.report.model.checks import LayerNoise
+from nnef_hw.report.model.conversion import to_json
 from nnef_hw.run.rtl import RtlOutcome
 from nnef_hw.run.simulate import (
     accuracies,
@@ -65,7 +67,7 @@ def outcome(codes, plan, **changes):
 
 def test_row_of_equal_outputs(plan):
     codes = np.arange(40).reshape(10, 4)
-    assert simulation_row(plan, outcome(codes, plan), {"y": codes}) == {
+    assert to_json(simulation_row(plan, outcome(codes, plan), {"y": codes})) == {
         "frames": 10,
         "frames_given": 10,
         "bit_exact": True,
@@ -86,8 +88,8 @@ def test_a_short_run_is_compared_with_the_prediction_of_one(plan, monkeypatch):
     monkeypatch.setattr(Streaming, "predict_interval", shorter)
     codes = np.zeros((3, 4))
     row = simulation_row(plan, outcome(codes, plan, interval=plan.interval - 3), {"y": codes})
-    assert row["predicted_cycles_per_inference"] == plan.interval - 3
-    assert row["steady_cycles_per_inference"] == plan.interval
+    assert row.predicted_cycles_per_inference == plan.interval - 3
+    assert row.steady_cycles_per_inference == plan.interval
     require_exact(row)
 
 
@@ -97,7 +99,7 @@ def test_mismatches_are_counted_by_frame(plan):
     codes[3, 1, 2, 2] = 1
     codes[7] = 5
     row = simulation_row(plan, outcome(codes, plan), {"y": expected})
-    assert (row["bit_exact"], row["mismatches"]) == (False, 2)
+    assert (row.bit_exact, row.mismatches) == (False, 2)
     with pytest.raises(CheckError, match="2 of 10 frames differ") as raised:
         require_exact(row)
     assert raised.value.exit_status == 1
@@ -108,7 +110,7 @@ def test_a_frame_of_which_any_output_is_wrong_counts_once(plan):
     found = {name: codes.copy() for name, codes in right.items()}
     found["y"][1] = found["z"][1] = found["z"][3, 0, 1] = 1
     row = simulation_row(plan, replace(outcome([], plan), codes=found, frames=4), right)
-    assert (row["frames"], row["mismatches"]) == (4, 2)
+    assert (row.frames, row.mismatches) == (4, 2)
 
 
 @pytest.mark.parametrize(
@@ -155,22 +157,22 @@ def test_accuracies(canonical, fixed, samples):
     codes = run_fixed(fixed, quantize_inputs(fixed, samples.inputs))[name]
     real = run_float(canonical, samples.inputs)[name]
     scores = accuracies(canonical, fixed, samples, {name: codes}, 7)
-    assert scores["metric"] == "accuracy"
-    assert (scores["samples"], scores["calibration_samples"]) == (50, 7)
-    assert scores["float"] == (real.argmax(axis=1) == samples.labels).mean()
-    assert scores["rtl"] == scores["fixed"] == (codes.argmax(axis=1) == samples.labels).mean()
+    assert scores.metric == "accuracy"
+    assert (scores.samples, scores.calibration_samples) == (50, 7)
+    assert scores.float == (real.argmax(axis=1) == samples.labels).mean()
+    assert scores.rtl == scores.fixed == (codes.argmax(axis=1) == samples.labels).mean()
 
     # the score of the RTL is that of its own outputs
     perfect = np.eye(4, dtype=int)[samples.labels] * 50
     scores = accuracies(canonical, fixed, samples, {name: perfect}, 7)
-    assert (scores["rtl"], scores["rtl_equal"]) == (1.0, False)
+    assert (scores.rtl, scores.rtl_equal) == (1.0, False)
     chosen = np.array([40, 3])
     scores = accuracies(canonical, fixed, samples, {name: codes[chosen]}, 7, chosen)
-    assert (scores["rtl_samples"], scores["rtl_equal"]) == (2, True)
+    assert (scores.rtl_samples, scores.rtl_equal) == (2, True)
     chosen = chosen[::-1]
     scores = accuracies(canonical, fixed, samples, {name: codes[[40, 3]]}, 7, chosen)
-    assert scores["rtl_equal"] is False
-    assert accuracies(None, fixed, samples, {name: codes}, 0)["float"] is None
+    assert scores.rtl_equal is False
+    assert accuracies(None, fixed, samples, {name: codes}, 0).float is None
     assert accuracies(canonical, fixed, Samples(samples.inputs), {name: codes}, 7) is None
 
 
@@ -179,26 +181,26 @@ def test_mean_errors_for_real_labels(canonical, fixed, samples):
     real = run_float(canonical, samples.inputs)[name]
     codes = run_fixed(fixed, quantize_inputs(fixed, samples.inputs))
     scores = accuracies(canonical, fixed, Samples(samples.inputs, real + 1), codes, 0)
-    assert scores["metric"] == "mae"
-    assert scores["float"] == pytest.approx(1.0)
+    assert scores.metric == "mae"
+    assert scores.float == pytest.approx(1.0)
     error = np.abs(dequantize_outputs(fixed, codes)[name] - real - 1).mean()
-    assert scores["rtl"] == scores["fixed"] == pytest.approx(error)
+    assert scores.rtl == scores.fixed == pytest.approx(error)
     with pytest.raises(SampleError, match=r"labels have shape \[50, 2\], not \[50, 4\]"):
         accuracies(canonical, fixed, Samples(samples.inputs, real[:, :2]), codes, 0)
 
 
 def testlayer_quality(canonical, fixed, samples):
     layers = layer_quality(canonical, fixed, samples)
-    assert [layer["name"] for layer in layers] == [
+    assert [layer.name for layer in layers] == [
         node.name for node in fixed.nodes if node.op != "reshape"
     ]
-    assert all(30 < layer["sqnr_db"] < 60 for layer in layers)
-    assert layer_quality(None, fixed, samples) == []
+    assert all(30 < layer.sqnr_db < 60 for layer in layers)
+    assert layer_quality(None, fixed, samples) == ()
 
     # two bits fewer cost about 12 dB
     coarse = quantize(canonical, samples.inputs, Scheme(activation_bits=6))
     for fine, coarser in zip(layers, layer_quality(canonical, coarse, samples), strict=True):
-        assert 6 < fine["sqnr_db"] - coarser["sqnr_db"] < 18
+        assert 6 < fine.sqnr_db - coarser.sqnr_db < 18
 
 
 def testlayer_quality_by_hand():
@@ -212,7 +214,7 @@ def testlayer_quality_by_hand():
     codes = run_fixed(fixed, quantize_inputs(fixed, {"x": values}))
     noise = dequantize_outputs(fixed, codes)["y"] - values
     expected = 10 * math.log10(np.square(values).sum() / np.square(noise).sum())
-    assert layer == {"name": "y", "op": "conv", "sqnr_db": round(expected, 2)}
+    assert layer == LayerNoise("y", "conv", round(expected, 2))
 
 
 def test_silent_and_exact_layers_have_no_ratio():
@@ -221,4 +223,4 @@ def test_silent_and_exact_layers_have_no_ratio():
     canonical = simplify(net.build())
     fixed = quantize(canonical, {"x": np.array([0.0, 1.0, 0.5, 0.25]).reshape(1, 1, 2, 2)})
     (layer,) = layer_quality(canonical, fixed, Samples({"x": np.zeros((1, 1, 2, 2))}))
-    assert layer["sqnr_db"] is None
+    assert layer.sqnr_db is None

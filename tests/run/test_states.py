@@ -65,13 +65,13 @@ def test_every_step_of_every_sequence_is_simulated(built):
 def test_sequences_with_pauses_and_compared(built):
     build_folder, samples = BuildFolder.open(built[0] / "build"), built[0] / "s.npz"
     row = simulate(build_folder, samples, limit=4, stall=0.4)
-    assert row["bit_exact"]
-    assert row["frames"] == 4 * STEPS
-    assert simulate(build_folder, None)["bit_exact"]
+    assert row.bit_exact
+    assert row.frames == 4 * STEPS
+    assert simulate(build_folder, None).bit_exact
     compared = compare(build_folder, samples)
-    assert compared["bit_exact"]
-    assert [step["step"] for step in compared["steps"]] == [1, 2, 3, 4, 5]
-    assert all(step["y dB"] > 25 for step in compared["steps"])
+    assert compared.bit_exact
+    assert [step["step"] for step in compared.steps] == [1, 2, 3, 4, 5]
+    assert all(step["y dB"] > 25 for step in compared.steps)
 
 
 def test_executors_agree(built):

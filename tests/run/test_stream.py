@@ -74,11 +74,11 @@ def test_the_last_step_of_a_window_gives_its_integers(built):
 
 def test_stalls_and_comparison(built):
     build_folder, samples = BuildFolder.open(built[0] / "build"), built[0] / "s.npz"
-    assert simulate(build_folder, samples, limit=4, stall=0.4)["bit_exact"]
-    assert simulate(build_folder, None)["bit_exact"]
+    assert simulate(build_folder, samples, limit=4, stall=0.4).bit_exact
+    assert simulate(build_folder, None).bit_exact
     compared = compare(build_folder, samples)
-    assert compared["bit_exact"]
-    assert len(compared["steps"]) == 10
+    assert compared.bit_exact
+    assert len(compared.steps) == 10
 
 
 def test_models_run_step_by_step_without_a_build(built):

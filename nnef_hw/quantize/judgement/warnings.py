@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 import textwrap
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
 
 __all__ = ["Attempt", "QualityWarning", "announce"]
 
@@ -77,18 +76,6 @@ class QualityWarning:
             text, COLUMNS, subsequent_indent=INDENT, break_long_words=False, break_on_hyphens=False
         )
         return "\n".join((*lines, *self._table()))
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain JSON values."""
-        found = asdict(self)
-        found["attempts"] = list(found["attempts"])
-        return found
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> QualityWarning:
-        """Return what :meth:`to_json` wrote."""
-        attempts = tuple(Attempt(**each) for each in value["attempts"])
-        return cls(**{**value, "attempts": attempts})
 
     def _table(self) -> Iterable[str]:
         """Yield a line for each attempt, in columns."""

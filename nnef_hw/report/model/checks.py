@@ -1,13 +1,24 @@
-"""What a report says of a simulation, and of scores on samples."""
+"""Results of simulations and scores on samples, as a report, ``sim`` and ``compare`` tell them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from msgspec import UNSET, UnsetType
 
-__all__ = ["Accuracy", "Scores", "Simulation", "WorstSample"]
+from nnef_hw.quantize.judgement.warnings import QualityWarning
+
+__all__ = [
+    "Accuracy",
+    "BuildComparison",
+    "BuildScores",
+    "LayerNoise",
+    "Scores",
+    "Simulation",
+    "WorstSample",
+]
 
 _Real: TypeAlias = float
 """A real number, in classes in which ``float`` is the score of the real network."""
@@ -123,3 +134,75 @@ class Accuracy(Scores):
     rtl_equal: bool | None = None
     confusion: tuple[tuple[int, ...], ...] | None = None
     worst: tuple[WorstSample, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LayerNoise:
+    """Signal to quantization noise of a layer's result.
+
+    Parameters
+    ----------
+    name, op
+        Name of the layer, and its operator.
+    sqnr_db
+        Signal to noise ratio in dB; null where there is no noise.
+    """
+
+    name: str
+    op: str
+    sqnr_db: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class BuildScores:
+    """Scores of a build's networks.
+
+    Parameters
+    ----------
+    float, fixed, rtl
+        Scores of the real network, of the fixed-point model, and of the Verilog; null where one
+        did not run.
+    """
+
+    float: _Real | None
+    fixed: _Real
+    rtl: _Real | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildComparison:
+    """A build's real network, fixed-point model and Verilog, run on the same samples.
+
+    Parameters
+    ----------
+    samples
+        Samples that the fixed-point model and the Verilog computed.
+    bit_exact, mismatches
+        Whether every frame is that of the fixed-point model, and how many are not.
+    calibration_samples, evaluation_samples
+        Samples that calibrated, and those that are scored.
+    calibrated
+        Whether the scored samples are those that calibrated, because there are few.
+    accuracy, mae
+        Scores on samples with labels: shares from 0 to 1 for classes, mean absolute errors for
+        numbers; the other one is null.
+    layers
+        Noise of every layer's result; empty without a real network.
+    steps
+        Of a network with states, for each step of a sequence the signal to noise ratio of every
+        output and state.
+    warnings
+        Why to doubt the network.
+    """
+
+    samples: int
+    bit_exact: bool
+    mismatches: int
+    calibration_samples: int
+    evaluation_samples: int
+    calibrated: bool
+    accuracy: BuildScores | None
+    mae: BuildScores | None
+    layers: tuple[LayerNoise, ...]
+    steps: tuple[Mapping[str, int | float | None], ...]
+    warnings: tuple[QualityWarning, ...]

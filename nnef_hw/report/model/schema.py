@@ -1,4 +1,4 @@
-"""The JSON Schema of ``report.json``, made of the classes and of what they say of their fields."""
+"""JSON Schemas of ``report.json`` and of results, made of classes and what they say of fields."""
 
 from __future__ import annotations
 
@@ -6,32 +6,42 @@ import inspect
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
-from typing import Any, get_args, get_type_hints
+from typing import Any, TypeAlias, get_args, get_type_hints
 
 import msgspec
 
 from nnef_hw.report.model.report import Report
 
-__all__ = ["described_fields", "report_classes", "report_schema"]
+__all__ = ["classes_of", "described_classes", "described_fields", "report_schema"]
 
 
-def report_schema() -> dict[str, Any]:
+Schema: TypeAlias = dict[str, Any]
+"""A JSON Schema, as msgspec makes it."""
+
+
+def report_schema() -> Schema:
     """Return the schema of a report, with a description of every key."""
-    schema = msgspec.json.schema(Report)
-    for kind in report_classes():
-        described, known = described_fields(kind), schema["$defs"][kind.__name__]
-        known["description"] = summary(kind)
-        for name, text in described.items():
-            known["properties"][name]["description"] = text
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "report.json of nnef-hw",
-        **schema,
+        "$ref": f"#/$defs/{Report.__name__}",
+        "$defs": described_classes(Report),
     }
 
 
-def report_classes() -> list[type]:
-    """Return the classes of a report, each behind the first one that has a field of it."""
+def described_classes(*roots: type) -> dict[str, Schema]:
+    """Return the schemas of classes and of their parts by name, with a description of every key."""
+    _, found = msgspec.json.schema_components(roots, ref_template="#/$defs/{name}")
+    for kind in classes_of(*roots):
+        known = found[kind.__name__]
+        known["description"] = summary(kind)
+        for name, text in described_fields(kind).items():
+            known["properties"][name]["description"] = text
+    return found
+
+
+def classes_of(*roots: type) -> list[type]:
+    """Return classes and those of their fields, each behind the first one that has it."""
     found: dict[type, None] = {}
 
     def visit(kind: type) -> None:
@@ -41,7 +51,8 @@ def report_classes() -> list[type]:
                 for part in _parts(hint):
                     visit(part)
 
-    visit(Report)
+    for root in roots:
+        visit(root)
     return list(found)
 
 
@@ -66,7 +77,7 @@ def _parameters(doc: str) -> Mapping[str, str]:
     return {name: " ".join(text.split()) for names, text in entries for name in names.split(", ")}
 
 
-def _parts(hint: Any) -> Iterator[type]:
+def _parts(hint: object) -> Iterator[type]:
     """Yield the dataclasses that a type is made of."""
     if is_dataclass(hint) and isinstance(hint, type):
         yield hint

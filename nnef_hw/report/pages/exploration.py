@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from nnef_hw.report.model.exploration import Explored, Point
 from nnef_hw.report.pages.pages import page_template
 from nnef_hw.report.wording import units
 from nnef_hw.system.files import write_atomic
@@ -31,8 +31,6 @@ SHAPES = (
     "M-{0} -{0}H{0}L0 {0}Z",
 )
 """A circle, a square, triangles and a diamond, whose half width is put in."""
-
-Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,21 +61,15 @@ class Plot:
     level: tuple[float, str] | None = None
 
 
-def write_exploration(found: Mapping[str, Any], path: Path) -> None:
+def write_exploration(found: Explored, path: Path) -> None:
     """Write :func:`render_exploration` to a file, whose folder is made if need be."""
     write_atomic(path, render_exploration(found))
 
 
-def render_exploration(found: Mapping[str, Any]) -> str:
-    """Return a page that needs no other file, no network and no script.
-
-    Parameters
-    ----------
-    found
-        ``model``, ``points`` (rows of ``points.jsonl``), and ``commands`` that made it.
-    """
-    points = found["points"]
-    drawn = [point for point in points if not point["refusal"]]
+def render_exploration(found: Explored) -> str:
+    """Return a page that needs no other file, no network and no script."""
+    points = found.points
+    drawn = [point for point in points if not point.refusal]
     return page_template("exploration.html").render(
         say=units,
         shown=units.printable,
@@ -91,20 +83,20 @@ def render_exploration(found: Mapping[str, Any]) -> str:
         scored=_scored(drawn),
         boards=list(enumerate(_names(points))),
         widths=list(zip(_widths(points), map(_outline, range(len(_widths(points)))), strict=True)),
-        placed=sum(point["stage"] == "placed" for point in points),
+        placed=sum(point.stage == "placed" for point in points),
     )
 
 
-def draw_points(points: Sequence[Row]) -> Plot:
+def draw_points(points: Sequence[Point]) -> Plot:
     """Draw inferences per second over the share of LUTs."""
     colours = {name: place % COLOURS for place, name in enumerate(_names(points))}
     outlines = {bits: _outline(place) for place, bits in enumerate(_widths(points))}
-    spans = {point["number"]: _span(point) for point in points}
-    rates = [point["inferences_per_second"] for point in points]
+    spans = {point.number: _span(point) for point in points}
+    rates = [point.rate for point in points]
     rates += [rate for span in spans.values() if span for rate in span]
     low, high = 10 ** math.floor(math.log10(min(rates))), 10 ** math.ceil(math.log10(max(rates)))
     high = max(high, 10 * low)
-    most = max(math.ceil(10 * max(point["lut_share"] for point in points)) / 10, 0.1)
+    most = max(math.ceil(10 * max(point.lut for point in points)) / 10, 0.1)
 
     def x(share: float) -> float:
         return _tenth(LEFT + (WIDTH - LEFT - RIGHT) * share / most)
@@ -115,22 +107,22 @@ def draw_points(points: Sequence[Row]) -> Plot:
 
     markers = tuple(
         Marker(
-            point["number"], x(point["lut_share"]), y(point["inferences_per_second"]),
-            colours[point["board"]], outlines[point["weight_bits"]], point["stage"] == "placed",
-            None if (span := spans[point["number"]]) is None else (y(span[0]), y(span[1])),
-            f"{point['number']}: {point['board']}, {point['weight_bits']} bits, "
-            f"{units.rate(point['inferences_per_second'])}/s, {units.percent(point['lut_share'])} "
-            f"of the LUTs, {point['stage']}",
+            point.number, x(point.lut), y(point.rate),
+            colours[point.board], outlines[point.weight_bits], point.stage == "placed",
+            None if (span := spans[point.number]) is None else (y(span[0]), y(span[1])),
+            f"{point.number}: {point.board}, {point.weight_bits} bits, "
+            f"{units.rate(point.rate)}/s, {units.percent(point.lut)} "
+            f"of the LUTs, {point.stage}",
         )
         for point in points
     )  # fmt: skip
     fronts = []
     for name, bits in product(colours, outlines):
-        kind = [p for p in points if (p["board"], p["weight_bits"]) == (name, bits)]
-        best = [point for point in kind if point["is_front"]]
+        kind = [p for p in points if (p.board, p.weight_bits) == (name, bits)]
+        best = [point for point in kind if point.is_front]
         line = " ".join(
-            f"{x(point['lut_share'])},{y(point['inferences_per_second'])}"
-            for point in sorted(best, key=lambda point: float(point["inferences_per_second"]))
+            f"{x(point.lut)},{y(point.rate)}"
+            for point in sorted(best, key=lambda point: point.rate)
         )
         fronts.append((colours[name], line))
     steps = round(most * 10)
@@ -143,16 +135,17 @@ def draw_points(points: Sequence[Row]) -> Plot:
     )  # fmt: skip
 
 
-def _draw_quality(points: Sequence[Row]) -> Plot | None:
+def _draw_quality(points: Sequence[Point]) -> Plot | None:
     """Draw how good the integers of every width are; None if that is not known."""
-    first = {point["weight_bits"]: point for point in reversed(points) if point["quality"]}
+    first = {point.weight_bits: point for point in reversed(points) if point.quality}
     widths = [bits for bits in _widths(points) if bits in first]
     values = [_quality(first[bits]) for bits in widths]
     if not widths or any(value is None for value in values):
         return None
     numbers = [value for value in values if value is not None]
     metric = _metric(points)
-    real = first[widths[0]]["quality"]["real"]
+    judged = first[widths[0]].quality
+    real = None if judged is None else judged.real
     shown = [*numbers, *([] if real is None else [real])]
     low, high = min(shown), max(shown)
     room = max(high - low, 0.01 * abs(high), 1e-9) * 0.15
@@ -168,7 +161,7 @@ def _draw_quality(points: Sequence[Row]) -> Plot | None:
         return _tenth(height - BOTTOM - (height - TOP - BOTTOM) * (value - low) / (high - low))
 
     markers = tuple(
-        Marker(first[bits]["number"], x(place), y(value), 0, _outline(place), True, None,
+        Marker(first[bits].number, x(place), y(value), 0, _outline(place), True, None,
                f"{bits} bits: {_said(value, metric)}")
         for place, (bits, value) in enumerate(zip(widths, numbers, strict=True))
     )  # fmt: skip
@@ -181,7 +174,7 @@ def _draw_quality(points: Sequence[Row]) -> Plot | None:
     )  # fmt: skip
 
 
-def exploration_tables(points: Sequence[Row]) -> Iterator[RenderableType]:
+def exploration_tables(points: Sequence[Point]) -> Iterator[RenderableType]:
     """Yield the front as a table, and why designs were refused."""
     table = Table(box=None, pad_edge=False)
     for heading in ("no.", "board", "bits", "goal/s", "cycles", "inferences/s", "LUT", "DSP",
@@ -189,25 +182,25 @@ def exploration_tables(points: Sequence[Row]) -> Iterator[RenderableType]:
         left = heading in {"board", "stage"}
         table.add_column(heading, justify="left" if left else "right", no_wrap=True)
     best = sorted(
-        (point for point in points if point["is_front"]),
-        key=lambda point: (point["board"], -point["inferences_per_second"]),
+        (point for point in points if point.is_front),
+        key=lambda point: (point.board, -point.rate),
     )
     for point in best:
-        used, available = point["mapped"] or point["estimated"], point["available"]
+        used, available = point.mapped or point.estimated, point.available
         table.add_row(
-            str(point["number"]), point["board"], str(point["weight_bits"]), _goal(point),
-            units.count(point["cycles_per_inference"]), units.rate(point["inferences_per_second"]),
+            str(point.number), point.board, str(point.weight_bits), _goal(point),
+            units.count(point.cycles_per_inference), units.rate(point.rate),
             *(units.percent(units.share(used.get(key, 0), available[key]))
               for key in ("lut", "dsp", "bram")),
-            _said(_quality(point), _metric(points)), _clocks(point), point["stage"],
+            _said(_quality(point), _metric(points)), _clocks(point), point.stage,
         )  # fmt: skip
     if best:
         yield table
     refused: dict[tuple[str, str], list[str]] = {}
     for point in points:
-        if point["refusal"]:
-            name = f"{point['number']} ({point['board']}, {point['weight_bits']} bits)"
-            refused.setdefault((point["refusal"], point["remedy"]), []).append(name)
+        if point.refusal:
+            name = f"{point.number} ({point.board}, {point.weight_bits} bits)"
+            refused.setdefault((point.refusal, point.remedy), []).append(name)
     for (refusal, remedy), names in refused.items():
         yield Text(f"\n{', '.join(names)}: {refusal}" + (f"; {remedy}" if remedy else ""))
 
@@ -216,61 +209,58 @@ def _tenth(value: float) -> float:
     return round(value, 1)
 
 
-def _names(points: Sequence[Row]) -> list[str]:
-    return list(dict.fromkeys(point["board"] for point in points))
+def _names(points: Sequence[Point]) -> list[str]:
+    return list(dict.fromkeys(point.board for point in points))
 
 
-def _widths(points: Sequence[Row]) -> list[int]:
-    return sorted({point["weight_bits"] for point in points}, reverse=True)
+def _widths(points: Sequence[Point]) -> list[int]:
+    return sorted({point.weight_bits for point in points}, reverse=True)
 
 
 def _outline(place: int) -> str:
     return SHAPES[place % len(SHAPES)].format(SIZE)
 
 
-def _span(point: Row) -> tuple[float, float] | None:
+def _span(point: Point) -> tuple[float, float] | None:
     """Return the least and the most inferences per second that placements would allow."""
-    clocks = list((point["placed"] or {"fmax_mhz": {}})["fmax_mhz"].values())
-    if not clocks:
+    if point.placed is None or not point.placed.fmax_mhz or not point.cycles_per_inference:
         return None
-    rates = [clock * 1e6 / point["cycles_per_inference"] for clock in clocks]
+    rates = [clock * 1e6 / point.cycles_per_inference for clock in point.placed.fmax_mhz.values()]
     return min(rates), max(rates)
 
 
-def _clocks(point: Row) -> str:
+def _clocks(point: Point) -> str:
     """Clock, and what placements reach."""
-    clocks = sorted((point["placed"] or {"fmax_mhz": {}})["fmax_mhz"].values())
+    clocks = [] if point.placed is None else sorted(point.placed.fmax_mhz.values())
     if not clocks:
-        return f"{point['clock_mhz']:g}"
+        return f"{point.clock_mhz:g}"
     reached = f"{clocks[0]:.1f}"
     if len(clocks) > 1:
         reached += f"-{clocks[-1]:.1f}"
-    return f"{point['clock_mhz']:g} of {reached}"
+    return f"{point.clock_mhz:g} of {reached}"
 
 
-def _goal(point: Row) -> str:
-    goal = point["target_fps"]
+def _goal(point: Point) -> str:
+    goal = point.target_fps
     return "fastest" if goal is None else units.rate(goal)
 
 
-def _metric(points: Sequence[Row]) -> str:
-    known = (point["quality"] for point in points if point["quality"])
-    found = next(known, None)
-    return (found["metric"] or "SQNR dB") if found else "SQNR dB"
+def _metric(points: Sequence[Point]) -> str:
+    known = (point.quality.metric for point in points if point.quality)
+    return next(known, None) or "SQNR dB"
 
 
-def _scored(points: Sequence[Row]) -> str:
+def _scored(points: Sequence[Point]) -> str:
     """Say of which samples scores are; nothing if there are none."""
-    known = (point["quality"] for point in points if point["quality"])
-    return next((units.scored_samples(x["samples"], calibrated=x["calibrated"]) for x in known), "")
+    known = (point.quality for point in points if point.quality)
+    return next((units.scored_samples(x.samples, calibrated=x.calibrated) for x in known), "")
 
 
-def _quality(point: Row) -> float | None:
-    found = point["quality"]
+def _quality(point: Point) -> float | None:
+    found = point.quality
     if found is None:
         return None
-    value: float | None = found["fixed"] if found["metric"] else found["output_sqnr_db"]
-    return value
+    return found.fixed if found.metric else found.output_sqnr_db
 
 
 def _said(value: float | None, metric: str) -> str:

@@ -12,6 +12,7 @@ from cli_cases import MODEL
 from sweeps import few
 
 from nnef_hw.errors import UsageError
+from nnef_hw.report.model.network import ModelCheck
 
 pytestmark = pytest.mark.system
 
@@ -28,7 +29,7 @@ def broken(monkeypatch):
 
     def install(function):
         monkeypatch.setattr(
-            "nnef_hw.report.models.check_file", lambda *_, **__: function(), raising=True
+            "nnef_hw.report.check.check_file", lambda *_, **__: function(), raising=True
         )
 
     return install
@@ -91,7 +92,9 @@ def test_thread_that_fails_is_a_defect_too(cli, broken, tmp_path):
         thread = threading.Thread(target=fail)
         thread.start()
         thread.join()
-        return {"problems": [], "valid": True, "streaming": True}
+        return ModelCheck(
+            model="m", valid=True, architectures={"streaming": True}, problems=(), refusals={}
+        )
 
     broken(in_a_thread)
     result = cli("check", "m", "--json")

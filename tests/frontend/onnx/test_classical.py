@@ -8,7 +8,7 @@ from nnef_hw.errors import ErrorGroup, NnefHwError
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import quantize
 from nnef_hw.reference import quantize_inputs, run_fixed, run_float
-from nnef_hw.report.models import check_model
+from nnef_hw.report.check import check_model
 
 onnx = pytest.importorskip("onnx", reason="pip install nnef-hw[onnx]")
 

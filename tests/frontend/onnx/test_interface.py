@@ -11,7 +11,7 @@ from nnef_hw.errors import ModelError, UsageError
 from nnef_hw.frontend import load
 from nnef_hw.frontend.onnx import load_onnx
 from nnef_hw.reference import run_float
-from nnef_hw.report.models import check_file
+from nnef_hw.report.check import check_file
 
 onnx = pytest.importorskip("onnx", reason="pip install nnef-hw[onnx]")
 
@@ -182,10 +182,10 @@ class TestCommandLine:
         path = write(SHAPED, opset=18)
         assert main(["inspect", str(path), "--json", "--inputs", "b"]) == 0
         assert list(json.loads(capsys.readouterr().out)["inputs"]) == ["z", "b"]
-        assert check_file(path, inputs=["b"])["problems"] == []
+        assert check_file(path, inputs=["b"]).problems == ()
         path = write(CUT, opset=13)
-        assert check_file(path, outputs=["b"])["problems"] == []
-        assert check_file(path)["problems"]
+        assert check_file(path, outputs=["b"]).problems == ()
+        assert check_file(path).problems
 
     @pytest.mark.parametrize(
         ("options", "reason"),

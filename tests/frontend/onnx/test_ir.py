@@ -9,7 +9,7 @@ import pytest
 from nnef_hw.errors import ErrorGroup, ModelError, UnsupportedError, UsageError
 from nnef_hw.frontend import load
 from nnef_hw.reference import run_float
-from nnef_hw.report.models import inspect_model
+from nnef_hw.report.inspection import inspect_model
 
 RELU = "net (float[1,4] x) => (float[1,4] y) { y = Relu(x) }"
 
@@ -375,5 +375,5 @@ def test_weights_in_constant_nodes_are_parameters(read):
         "}"
     )
     description = inspect_model(graph)
-    assert description["parameters"] == 4
-    assert list(description["inputs"]) == ["z", "a"]
+    assert description.parameters == 4
+    assert list(description.inputs) == ["z", "a"]

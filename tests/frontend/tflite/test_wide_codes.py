@@ -9,7 +9,7 @@ from nnef_hw.errors import UnsupportedError
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import quantize
 from nnef_hw.reference import run_fixed
-from nnef_hw.report.models import check_model
+from nnef_hw.report.check import check_model
 from nnef_hw.streaming.architecture import Streaming
 
 

@@ -14,7 +14,7 @@ from nnef_hw.flow.fixed import fix_model
 from nnef_hw.frontend import load, save
 from nnef_hw.reference import dequantize_outputs, quantize_inputs, run_fixed, run_float
 from nnef_hw.reference.real.quantize import encode
-from nnef_hw.report.models import inspect_file
+from nnef_hw.report.inspection import inspect_file
 
 onnx = pytest.importorskip("onnx", reason="pip install nnef-hw[onnx]")
 
@@ -412,6 +412,6 @@ class TestBuilding:
 
 def test_inspect_says_where_halves_go(tmp_path):
     onnx.save(net(PAIRS["result"][0]), tmp_path / "m.onnx")
-    assert "in fixed point up" in inspect_file(tmp_path / "m.onnx")["rounding"]
+    assert "in fixed point up" in inspect_file(tmp_path / "m.onnx").rounding
     onnx.save(net("y = Relu(x)"), tmp_path / "m.onnx")
-    assert inspect_file(tmp_path / "m.onnx")["rounding"] == ""
+    assert inspect_file(tmp_path / "m.onnx").rounding == ""

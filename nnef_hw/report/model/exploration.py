@@ -1,12 +1,14 @@
-"""What is known of a design, from its plan to its placements."""
+"""Designs of a sweep, from their plans to their placements."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
-__all__ = ["Placed", "Point", "Quality"]
+from nnef_hw.quantize.judgement.warnings import QualityWarning
+from nnef_hw.report.model.conversion import to_json
+
+__all__ = ["Explored", "Placed", "Point", "Quality"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,9 +149,40 @@ class Point:
             clock = self.placed.best or clock
         return clock * 1e6 / (self.cycles_per_inference or 1)
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain JSON values, a line of ``points.jsonl``."""
-        row = asdict(self)
+    def to_json(self) -> dict[str, object]:
+        """Return plain JSON values, a line of ``points.jsonl``."""
+        row: dict[str, object] = asdict(self)
         if self.cycles_per_inference:
             row |= {"inferences_per_second": self.rate, "lut_share": self.lut}
         return {"number": self.number, "stage": self.stage} | row | {"timing_met": self.timing_met}
+
+
+@dataclass(frozen=True, slots=True)
+class Explored:
+    """A sweep over designs of a network.
+
+    Parameters
+    ----------
+    model
+        Name of the network.
+    points
+        All designs.
+    commands
+        Commands that made the sweep; none if the Python API did.
+    warnings
+        Why to doubt the samples.
+    """
+
+    model: str
+    points: Sequence[Point]
+    commands: Sequence[str] = ()
+    warnings: Sequence[QualityWarning] = ()
+
+    def to_json(self) -> dict[str, object]:
+        """Return plain JSON values."""
+        return {
+            "model": self.model,
+            "points": [point.to_json() for point in self.points],
+            "commands": list(self.commands),
+            "warnings": to_json(self.warnings),
+        }
