@@ -7,13 +7,13 @@ from contextlib import AbstractContextManager
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from numpy.typing import NDArray
 from rich.console import RenderableType
 from rich.text import Text
 
 from nnef_hw.api.show import Shown, framed, printed
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.quantize.judgement.warnings import QualityWarning
 from nnef_hw.report.model.checks import BuildComparison, Simulation
 from nnef_hw.report.model.report import Report
@@ -70,7 +70,7 @@ class Build(Shown):
         *,
         on: Literal["float", "fixed", "rtl", "netlist", "device"] = "rtl",
         port: str | None = None,
-    ) -> dict[str, NDArray[Any]]:
+    ) -> dict[str, Array]:
         """Run it on real inputs.
 
         Parameters

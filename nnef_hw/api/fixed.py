@@ -6,15 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
 
-from numpy.typing import NDArray
 from rich.console import RenderableType
 from rich.text import Text
 
 from nnef_hw.api.plan import Plan, Wishes
 from nnef_hw.api.show import Shown, framed
 from nnef_hw.architectures import AUTO, able_architectures, unable_architectures
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.errors import SampleError
 from nnef_hw.flow.choice import Candidates, choose_plan
 from nnef_hw.flow.options import PlannedModel, check_wishes, find_target
@@ -137,7 +136,7 @@ class FixedModel(Shown):
         """Width of every layer's weights."""
         return weight_widths(self.graph)
 
-    def run(self, inputs: Given) -> dict[str, NDArray[Any]]:
+    def run(self, inputs: Given) -> dict[str, Array]:
         """Compute in integers: exactly what the hardware will give.
 
         Parameters
@@ -157,7 +156,7 @@ class FixedModel(Shown):
         """
         return {**dequantize_outputs(self.graph, self.run_codes(inputs))}
 
-    def run_codes(self, inputs: Given) -> dict[str, NDArray[Any]]:
+    def run_codes(self, inputs: Given) -> dict[str, Array]:
         """Compute the same, and return the codes."""
         samples = take_samples(inputs, self.graph)
         return {**run_fixed(self.graph, quantize_inputs(self.graph, samples.inputs))}

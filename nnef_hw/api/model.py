@@ -10,7 +10,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from numpy.typing import NDArray
 from rich.console import RenderableType
 
 from nnef_hw.api.exploration import Exploration
@@ -19,6 +18,7 @@ from nnef_hw.api.show import Shown
 from nnef_hw.api.sources import as_file
 from nnef_hw.api.survey import Check, Survey
 from nnef_hw.architectures import ARCHITECTURES, AUTO
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.boards import BOARDS, Board, find_board, find_boards
 from nnef_hw.errors import UsageError
 from nnef_hw.explore import STAGES, Point, Sweep, explore
@@ -98,7 +98,7 @@ class Model(Shown):
         rows = outlooks(self.graph, targets) if targets and not problems else []
         return Check(self.name, able, [str(problem) for problem in problems], rows)
 
-    def run(self, inputs: Given) -> dict[str, NDArray[Any]]:
+    def run(self, inputs: Given) -> dict[str, Array]:
         """Compute in real numbers.
 
         Parameters
@@ -123,7 +123,7 @@ class Model(Shown):
             raise UsageError(
                 f"model {self.name!r} holds only integers", remedy="quantize() it, and run that"
             )
-        outputs: dict[str, NDArray[Any]] = {}
+        outputs: dict[str, Array] = {}
         outputs.update(run_float(self.graph, take_samples(inputs, self.graph).inputs))
         return outputs
 
@@ -135,7 +135,7 @@ class Model(Shown):
         accuracy_drop: float | None = None,
         board: str | None = None,
         advice: bool = True,
-        **options: Any,
+        **options: object,
     ) -> FixedModel:
         """Choose formats and round weights: the integers that the hardware computes.
 
@@ -200,7 +200,7 @@ class Model(Shown):
         arch: str = AUTO,
         clock_mhz: float | None = None,
         target_fps: float | None = None,
-        **options: Any,
+        **options: object,
     ) -> Survey:
         """Say what boards would make of it, before anything is built.
 
@@ -246,7 +246,7 @@ class Model(Shown):
         until: str = STAGES[-1],
         out: Path | str | None = None,
         pool: Pool | None = None,
-        **options: Any,
+        **options: object,
     ) -> Exploration:
         """Compare designs: boards, widths of weights, speeds.
 
@@ -344,7 +344,7 @@ def _targets(boards: str | Sequence[str]) -> list[Board]:
     return list(find_boards([boards] if isinstance(boards, str) else boards).values())
 
 
-def _scheme(scheme: Scheme, options: Mapping[str, Any]) -> Scheme:
+def _scheme(scheme: Scheme, options: Mapping[str, object]) -> Scheme:
     """Return a scheme with other values of some fields."""
     known = [field.name for field in fields(Scheme)]
     for name in options:
@@ -356,15 +356,15 @@ def _scheme(scheme: Scheme, options: Mapping[str, Any]) -> Scheme:
                 remedy=f"{meant}choose of {', '.join(known)}",
             )
     try:
-        return replace(scheme, **options)
+        return replace(scheme, **dict[str, Any](options))
     except ValueError as error:
         raise UsageError(str(error).removeprefix("Scheme ")) from error
 
 
 def load(
-    source: Any,
+    source: object,
     *,
-    example: Any = None,
+    example: object = None,
     dims: Mapping[str, int] | None = None,
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),

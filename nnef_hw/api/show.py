@@ -6,7 +6,6 @@ import html
 import io
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.text import Text
@@ -36,20 +35,26 @@ class Shown(ABC):
         return Group(*self._parts())
 
     def __repr__(self) -> str:
-        console = _recorder(color_system=None)
+        console = _recorder(is_styled=False)
         console.print(self)
         return "\n".join(line.rstrip() for line in console.export_text().strip().splitlines())
 
     def _repr_html_(self) -> str:
-        console = _recorder(force_terminal=True)
+        console = _recorder(is_styled=True)
         console.print(self)
         return console.export_html(inline_styles=True, code_format=CODE)
 
 
-def _recorder(**options: Any) -> Console:
+def _recorder(*, is_styled: bool) -> Console:
     """Return a console that records and shows nothing, in a notebook either."""
     return Console(
-        file=io.StringIO(), width=COLUMNS, record=True, markup=False, force_jupyter=False, **options
+        file=io.StringIO(),
+        width=COLUMNS,
+        record=True,
+        markup=False,
+        force_jupyter=False,
+        force_terminal=True if is_styled else None,
+        color_system="auto" if is_styled else None,
     )
 
 

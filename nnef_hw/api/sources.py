@@ -6,15 +6,19 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 from nnef_hw.api.torch_export import write_torch
 from nnef_hw.errors import UsageError
 
-__all__ = ["write_source"]
+__all__ = ["as_file", "write_source"]
+
+T = TypeVar("T")
+Foreign: TypeAlias = Any
+"""A model of a library that is not imported here."""
 
 
-def write_source(source: Any, folder: Path, example: Any) -> Path:
+def write_source(source: object, folder: Path, example: object) -> Path:
     """Write what is not a file yet into a folder, and return the file.
 
     Parameters
@@ -50,7 +54,7 @@ class _Kind:
 
     module: str
     base: str
-    write: Callable[[Any, Path, Any], None]
+    write: Callable[[Foreign, Path, object], None]
 
     def matches(self, source: object) -> bool:
         """Whether an object is one; its library need not be there to tell."""
@@ -73,11 +77,11 @@ def _write_bytes(content: bytes, folder: Path) -> Path:
     return path
 
 
-def _write_proto(model: Any, path: Path, example: Any) -> None:
+def _write_proto(model: Foreign, path: Path, example: object) -> None:
     path.write_bytes(model.SerializeToString())
 
 
-def _write_keras(model: Any, path: Path, example: Any) -> None:
+def _write_keras(model: Foreign, path: Path, example: object) -> None:
     try:
         model.export(str(path), format="onnx", verbose=False)
     except (ImportError, RuntimeError, TypeError, ValueError) as error:
@@ -95,7 +99,7 @@ _KINDS = (
 )
 
 
-def as_file(source: Any, example: Any, use: Callable[[Path], Any]) -> Any:
+def as_file(source: object, example: object, use: Callable[[Path], T]) -> T:
     """Return what a function makes of a model as a file, which is there only meanwhile."""
     with tempfile.TemporaryDirectory(prefix="nnef-hw-") as folder:
         return use(write_source(source, Path(folder), example))

@@ -9,14 +9,15 @@ import logging
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Protocol, TextIO
 
 from nnef_hw.errors import UsageError
 
-__all__ = ["write_torch"]
+__all__ = ["TorchModule", "write_torch"]
 
 _FAILURES = (
     ArithmeticError,
@@ -30,7 +31,23 @@ _FAILURES = (
 """Exceptions of modules and exporters."""
 
 
-def write_torch(module: Any, path: Path, example: Any) -> None:
+class TorchModule(Protocol):
+    """Members of ``torch.nn.Module`` that an export needs; torch may not be there."""
+
+    training: bool
+    forward: Callable[..., object]
+
+    def __call__(self, *inputs: object) -> object:
+        """Run it."""
+
+    def modules(self) -> Iterable[TorchModule]:
+        """Yield the module and its parts."""
+
+    def eval(self) -> object:
+        """Let it evaluate."""
+
+
+def write_torch(module: TorchModule, path: Path, example: object) -> None:
     """Write a module to an ONNX file by running it, in evaluation, on an example of its inputs.
 
     The exporter by tracing goes first, which needs no library but torch itself; the one that needs
@@ -66,7 +83,7 @@ def write_torch(module: Any, path: Path, example: Any) -> None:
             raise _refusal(module, error) from error
 
 
-def _check_runs(module: Any, inputs: tuple[Any, ...]) -> None:
+def _check_runs(module: TorchModule, inputs: tuple[object, ...]) -> None:
     try:
         module(*inputs)
     except _FAILURES as error:
@@ -76,7 +93,7 @@ def _check_runs(module: Any, inputs: tuple[Any, ...]) -> None:
         ) from error
 
 
-def _refusal(module: Any, error: Exception) -> UsageError:
+def _refusal(module: TorchModule, error: Exception) -> UsageError:
     remedy = "replace this part of the module, or export it to a file yourself"
     if find_spec("onnxscript") is None:
         remedy = "install what PyTorch's newer exporter needs: pip install onnxscript"
@@ -91,14 +108,14 @@ def _reason(error: Exception) -> str:
     return lines[0].partition(" [Caused by")[0]
 
 
-def _arguments(module: Any, inputs: tuple[Any, ...]) -> list[str]:
+def _arguments(module: TorchModule, inputs: tuple[object, ...]) -> list[str]:
     """Return the names of a module's inputs."""
     names = list(inspect.signature(module.forward).parameters)
     return names[: len(inputs)]
 
 
 @contextlib.contextmanager
-def _in_evaluation(module: Any) -> Iterator[None]:
+def _in_evaluation(module: TorchModule) -> Iterator[None]:
     """Let a module and its parts evaluate; each trains afterwards if it did before."""
     trained = [part for part in module.modules() if part.training]
     module.eval()
@@ -110,7 +127,7 @@ def _in_evaluation(module: Any) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _without_defaults(module: Any, count: int) -> Iterator[None]:
+def _without_defaults(module: TorchModule, count: int) -> Iterator[None]:
     """Hide the parameters of a module that have no input: of defaults, tracing makes inputs."""
     forward = module.forward
     if len(inspect.signature(forward).parameters) <= count:
@@ -124,7 +141,7 @@ def _without_defaults(module: Any, count: int) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _without_fast_path(torch: Any) -> Iterator[None]:
+def _without_fast_path(torch: ModuleType) -> Iterator[None]:
     """Let attention be computed by operators that exporters know."""
     attention = torch.backends.mha
     was_enabled = attention.get_fastpath_enabled()
@@ -154,8 +171,11 @@ def _silently() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _into_nothing(stream: Any) -> Iterator[None]:
+def _into_nothing(stream: TextIO | None) -> Iterator[None]:
     """Let a stream's file be the null device; without a file there is nothing to do."""
+    if stream is None:
+        yield
+        return
     try:
         stream.flush()
         number = stream.fileno()

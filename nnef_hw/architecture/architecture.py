@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, count
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
 from nnef_hw.architecture.room import WeightRoom
 from nnef_hw.errors import NnefHwError, UsageError
@@ -24,6 +24,7 @@ from nnef_hw.report.model.report import Insides
 
 __all__ = [
     "Activity",
+    "AnyArchitecture",
     "Architecture",
     "Kept",
     "AcceleratorPlan",
@@ -481,3 +482,7 @@ class Architecture(ABC, Generic[P]):
     @abstractmethod
     def report(self, plan: P, graph: Graph, target: Target, timeline: Timeline) -> Insides:
         """Return what a report says of the design's insides."""
+
+
+AnyArchitecture: TypeAlias = Architecture[Any]
+"""An architecture with plans of its own, which it alone looks into."""

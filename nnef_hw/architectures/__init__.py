@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from nnef_hw.architecture.architecture import Architecture
+from nnef_hw.architecture.architecture import AnyArchitecture
 from nnef_hw.engine.architecture import SharedArray
 from nnef_hw.errors import NnefHwError, raise_all
 from nnef_hw.ir import Graph
@@ -21,10 +19,10 @@ __all__ = [
 AUTO = "auto"
 """Stands for the architecture whose plan is best, of those that have hardware for a model."""
 
-ARCHITECTURES: tuple[Architecture[Any], ...] = (Streaming(), SharedArray())
+ARCHITECTURES: tuple[AnyArchitecture, ...] = (Streaming(), SharedArray())
 
 
-def find_architecture(name: str) -> Architecture[Any]:
+def find_architecture(name: str) -> AnyArchitecture:
     """Return an architecture by its name.
 
     Raises
@@ -38,7 +36,7 @@ def find_architecture(name: str) -> Architecture[Any]:
     raise LookupError(f"no architecture is called {name!r}")
 
 
-def able_architectures(name: str, graph: Graph) -> list[Architecture[Any]]:
+def able_architectures(name: str, graph: Graph) -> list[AnyArchitecture]:
     """List those that can run a canonical graph: all of them for :data:`AUTO`, or the one named.
 
     Whether a model fits a board is not looked at.

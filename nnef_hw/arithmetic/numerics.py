@@ -12,7 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from nnef_hw.arithmetic.arrays import FloatArray, IntArray
 
 __all__ = [
     "MAX_PRODUCT_BITS",
@@ -36,8 +38,6 @@ __all__ = [
     "softmax_places",
 ]
 
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 
 MAX_SHIFT = 46
 MAX_PRODUCT_BITS = 62

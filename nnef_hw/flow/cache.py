@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from nnef_hw.system.files import digest, remove, write_atomic
 
@@ -29,8 +29,8 @@ def remove_leftovers(directory: Path) -> None:
 
 
 def cached_step(
-    directory: Path, name: str, key: str, produce: Callable[[Path], Any]
-) -> tuple[Any, bool]:
+    directory: Path, name: str, key: str, produce: Callable[[Path], object]
+) -> tuple[object, bool]:
     """Run one step of a build, unless its result is there already.
 
     A record below ``directory`` holds the key, the digests of the files and what was returned. It
@@ -57,9 +57,9 @@ def cached_step(
     """
     record = directory / _STEPS / f"{name}.json"
     previous = _read_record(record)
-    if previous and previous["key"] == key and _is_intact(directory, previous["files"]):
-        return previous["value"], False
-    old = previous["files"] if previous else {}
+    if previous and previous.key == key and _is_intact(directory, previous.files):
+        return previous.value, False
+    old = previous.files if previous else {}
 
     scratch = Path(tempfile.mkdtemp(prefix=f".{name}.", dir=_made(directory / _STEPS)))
     try:
@@ -69,8 +69,8 @@ def cached_step(
             for path in sorted(scratch.rglob("*"))
             if path.is_file()
         }
-        text = _sealed(key, files, value)
-        write_atomic(record, _sealed("", {**old, **files}, None))
+        text = _Record(key, files, value).sealed()
+        write_atomic(record, _Record("", {**old, **files}, None).sealed())
         for file in {**old, **files}:
             (directory / file).unlink(missing_ok=True)
         for file in files:
@@ -82,12 +82,12 @@ def cached_step(
     return json.loads(text)["value"], True
 
 
-def finished_step(directory: Path, name: str) -> tuple[Any, list[str]] | None:
+def finished_step(directory: Path, name: str) -> tuple[object, list[str]] | None:
     """Return what a step returned, and its files; None if it was not done, or they were touched."""
     record = _read_record(directory / _STEPS / f"{name}.json")
-    if record is None or not record["key"] or not _is_intact(directory, record["files"]):
+    if record is None or not record.key or not _is_intact(directory, record.files):
         return None
-    return record["value"], list(record["files"])
+    return record.value, list(record.files)
 
 
 def is_build(directory: Path) -> bool:
@@ -103,7 +103,7 @@ def discard_steps(directory: Path, names: Sequence[str]) -> None:
     for name in names:
         record = directory / _STEPS / f"{name}.json"
         previous = _read_record(record)
-        for file in previous["files"] if previous else ():
+        for file in previous.files if previous else ():
             (directory / file).unlink(missing_ok=True)
         # Last: it is what names them.
         record.unlink(missing_ok=True)
@@ -114,22 +114,34 @@ def _made(directory: Path) -> Path:
     return directory
 
 
-def _sealed(key: str, files: dict[str, str], value: Any) -> str:
-    """Return the text of a record, with the digest of all that is in it."""
-    record = {"key": key, "files": files, "value": value}
-    return json.dumps({**record, "digest": digest(json.dumps(record))}, indent=1) + "\n"
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """A step that was done: digest of its inputs, digests of its files, and what it returned."""
+
+    key: str
+    files: Mapping[str, str]
+    value: object
+
+    @property
+    def digest(self) -> str:
+        return digest(json.dumps(asdict(self)))
+
+    def sealed(self) -> str:
+        """Return the text of the record, with the digest of all that is in it."""
+        return json.dumps({**asdict(self), "digest": self.digest}, indent=1) + "\n"
 
 
-def _read_record(path: Path) -> dict[str, Any] | None:
+def _read_record(path: Path) -> _Record | None:
     """Return a step's record; None if there is none, or it is damaged."""
     try:
-        record: dict[str, Any] = json.loads(path.read_text())
-        sealed = record.pop("digest")
+        found = json.loads(path.read_text())
+        sealed = found.pop("digest")
+        record = _Record(**found)
     except (OSError, ValueError, TypeError, LookupError, AttributeError):
         return None
-    return record if sealed == digest(json.dumps(record)) else None
+    return record if sealed == record.digest else None
 
 
-def _is_intact(directory: Path, files: dict[str, str]) -> bool:
+def _is_intact(directory: Path, files: Mapping[str, str]) -> bool:
     paths = {directory / name: expected for name, expected in files.items()}
     return all(path.is_file() and digest(path) == expected for path, expected in paths.items())

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from nnef_hw.architecture.architecture import AcceleratorPlan, Architecture
+from nnef_hw.architecture.architecture import AcceleratorPlan, AnyArchitecture
 from nnef_hw.errors import NnefHwError, ShortageError, raise_all
 from nnef_hw.hardware.devices import Target
 from nnef_hw.ir import Graph
@@ -33,12 +33,12 @@ class Candidates:
         Says by name why others cannot run it; asked if none is left.
     """
 
-    def __init__(self, architectures: Sequence[Architecture[Any]], unable: Unable = dict) -> None:
+    def __init__(self, architectures: Sequence[AnyArchitecture], unable: Unable = dict) -> None:
         self.left = list(architectures)
         self._unable = unable
         self._refusals: dict[str, NnefHwError] = {}
 
-    def each(self, step: Callable[[Architecture[Any]], T]) -> list[T]:
+    def each(self, step: Callable[[AnyArchitecture], T]) -> list[T]:
         """Take a step with each one that is left, and return what it gives.
 
         Raises
@@ -58,7 +58,7 @@ class Candidates:
         return results
 
     def plan(
-        self, make: Callable[[Architecture[Any]], AcceleratorPlan], *, smallest: bool
+        self, make: Callable[[AnyArchitecture], AcceleratorPlan], *, smallest: bool
     ) -> tuple[AcceleratorPlan, list[OtherArchitecture]]:
         """Return the plan with the fewest cycles or LUTs, and what a report says of the others.
 

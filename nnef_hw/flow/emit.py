@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
-
-from numpy.typing import NDArray
 
 import nnef_hw
 from nnef_hw.architecture.architecture import AcceleratorPlan
 from nnef_hw.architectures import find_architecture
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.boards import Board
 from nnef_hw.boards.interfaces import DEFAULT_LINK, PLAIN_STREAMS
 from nnef_hw.codegen.board import BoardDesign, design_board
@@ -137,7 +135,7 @@ def _accelerator(plan: AcceleratorPlan, fixed: Graph, module: str, *, is_ip: boo
 
 
 def _write_memory_bench(
-    folder: Path, plan: AcceleratorPlan, vectors: dict[str, NDArray[Any]], verilog: str, module: str
+    folder: Path, plan: AcceleratorPlan, vectors: dict[str, Array], verilog: str, module: str
 ) -> None:
     """Write the bench of an accelerator with its memory, which runs beside the image."""
     path = folder / HEX_IMAGE

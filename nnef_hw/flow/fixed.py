@@ -6,9 +6,8 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
-from nnef_hw.architecture.architecture import Architecture
+from nnef_hw.architecture.architecture import AnyArchitecture
 from nnef_hw.architectures import AUTO, able_architectures
 from nnef_hw.errors import SampleError, UsageError
 from nnef_hw.hardware.devices import Device, Target
@@ -294,7 +293,7 @@ def check_weights(
     graph: Graph,
     scheme: Scheme,
     target: Target,
-    architecture: Architecture[Any],
+    architecture: AnyArchitecture,
     *,
     searched: bool,
 ) -> None:

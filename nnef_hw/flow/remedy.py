@@ -6,9 +6,8 @@ import contextlib
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import floor
-from typing import Any
 
-from nnef_hw.architecture.architecture import AcceleratorPlan, Architecture
+from nnef_hw.architecture.architecture import AcceleratorPlan, AnyArchitecture
 from nnef_hw.architectures import ARCHITECTURES, AUTO, able_architectures
 from nnef_hw.boards import BOARDS, Board
 from nnef_hw.codegen.board import check_clock
@@ -182,7 +181,7 @@ class Ways:
 
     def _plan_one(
         self,
-        architecture: Architecture[Any],
+        architecture: AnyArchitecture,
         graph: Graph,
         target: Target,
         asked: Asked,
@@ -221,7 +220,7 @@ def remedied(ways: Callable[[], Ways], target: Target) -> Iterator[None]:
 
 
 def _planned(
-    architecture: Architecture[Any], graph: Graph, target: Target, asked: Asked
+    architecture: AnyArchitecture, graph: Graph, target: Target, asked: Asked
 ) -> AcceleratorPlan | None:
     try:
         if not architecture.may_fit(graph, target, layer_counters=asked.layer_counters):

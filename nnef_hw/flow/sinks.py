@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from nnef_hw.architecture.architecture import Port
 from nnef_hw.boards import Board
@@ -42,7 +41,7 @@ def bind_sinks(
     images = {
         name: port.image for name, port in zip(graph.outputs, ports, strict=bool(ports))
     }  # fmt: skip
-    sinks: list[Any] = []
+    sinks: list[ChosenSink] = []
     for wish in wishes:
         result = _result(graph, _output(wish, graph), images)
         sinks.append(wish.kind.of(result, count_pins(board, wish.kind.board_pins)))

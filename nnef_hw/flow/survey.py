@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
-from nnef_hw.architecture.architecture import AcceleratorPlan, Architecture
+from nnef_hw.architecture.architecture import AcceleratorPlan, AnyArchitecture
 from nnef_hw.architectures import (
     AUTO,
     able_architectures,
@@ -146,7 +145,7 @@ def survey(
 
 
 def _key(
-    architecture: Architecture[Any], target: Target, clock: float, target_fps: float | None
+    architecture: AnyArchitecture, target: Target, clock: float, target_fps: float | None
 ) -> tuple[Hashable, ...]:
     return architecture.name, *architecture.decisive(target, clock, target_fps)
 
@@ -165,7 +164,7 @@ def plan_target(
 
 
 def _taken(
-    plans: Mapping[str, AcceleratorPlan | NnefHwError], architecture: Architecture[Any]
+    plans: Mapping[str, AcceleratorPlan | NnefHwError], architecture: AnyArchitecture
 ) -> AcceleratorPlan:
     plan = plans[architecture.name]
     if isinstance(plan, NnefHwError):

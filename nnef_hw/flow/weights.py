@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
 
 from nnef_hw.architecture.architecture import AcceleratorPlan
 from nnef_hw.boards.interfaces import DEFAULT_LINK, HostLink, SinkWish, link_of, sink_of
@@ -17,6 +16,7 @@ from nnef_hw.hardware.families import Family
 from nnef_hw.ir import Graph, Stage
 from nnef_hw.place.result import SynthesisResult
 from nnef_hw.place.toolchain import toolchain_of
+from nnef_hw.report.model.conversion import from_json
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.samples.samples import Samples
 from nnef_hw.system.files import digest
@@ -129,14 +129,14 @@ def inherit_bitstream(base: BuildFolder, out: Path) -> SynthesisResult | None:
         return None
     value, files = found
 
-    def produce(scratch: Path) -> Any:
+    def produce(scratch: Path) -> object:
         for file in files:
             (scratch / file).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(base.path / file, scratch / file)
         return value
 
     key = digest(*(base.path / file for file in files))
-    return SynthesisResult.from_json(cached_step(out, "synthesize", key, produce)[0])
+    return from_json(cached_step(out, "synthesize", key, produce)[0], SynthesisResult)
 
 
 def copy_board(base: BuildFolder, folder: Path, family: Family) -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.ir import Graph
 
 __all__ = ["Drift", "decibels"]
@@ -35,7 +34,7 @@ class Drift:
         self.names = tuple(dict.fromkeys((*graph.outputs, *lasting)))
         self._power = {name: np.zeros((2, steps)) for name in self.names}
 
-    def add(self, real: Mapping[str, NDArray[Any]], fixed: Mapping[str, NDArray[Any]]) -> None:
+    def add(self, real: Mapping[str, Array], fixed: Mapping[str, Array]) -> None:
         """Take the values of some sequences, [n * T, ...] by name, of both networks.
 
         Those of the quantized network are the numbers that its codes stand for.

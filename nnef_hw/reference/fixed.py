@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.errors import SampleError
 from nnef_hw.ir import Graph, Node
 from nnef_hw.ir.batch import join_batch
@@ -37,7 +38,7 @@ CHUNK = 16
 """Samples computed at a time: activations of small networks then stay in the cache."""
 
 
-def run_fixed(graph: Graph, inputs: Mapping[str, NDArray[Any]]) -> dict[str, Codes]:
+def run_fixed(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Codes]:
     """Compute a fixed graph's output codes for a batch of input codes.
 
     Parameters
@@ -58,13 +59,13 @@ def run_fixed(graph: Graph, inputs: Mapping[str, NDArray[Any]]) -> dict[str, Cod
     return _arranged(graph, inputs, chunks)
 
 
-def trace_fixed(graph: Graph, inputs: Mapping[str, NDArray[Any]]) -> dict[str, Codes]:
+def trace_fixed(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Codes]:
     """Return the codes of every activation by name, inputs and states included."""
     return _arranged(graph, inputs, iterate_fixed(graph, inputs))
 
 
 def _arranged(
-    graph: Graph, inputs: Mapping[str, NDArray[Any]], found: Iterator[dict[str, Codes]]
+    graph: Graph, inputs: Mapping[str, Array], found: Iterator[dict[str, Codes]]
 ) -> dict[str, Codes]:
     """Join chunks, in the form in which the inputs were given."""
     if graph.is_sequential:
@@ -74,7 +75,7 @@ def _arranged(
 
 
 def quantize_inputs(
-    graph: Graph, inputs: Mapping[str, NDArray[Any]], *, warns: bool = True
+    graph: Graph, inputs: Mapping[str, Array], *, warns: bool = True
 ) -> dict[str, Codes]:
     """Codes of real inputs in the formats of a fixed graph's inputs.
 
@@ -112,9 +113,7 @@ def quantize_inputs(
     return codes
 
 
-def dequantize_outputs(
-    graph: Graph, codes: Mapping[str, NDArray[Any]]
-) -> dict[str, NDArray[np.float64]]:
+def dequantize_outputs(graph: Graph, codes: Mapping[str, Array]) -> dict[str, NDArray[np.float64]]:
     """Real numbers of the codes of a fixed graph's activations, such as its outputs."""
     return {
         name: graph.features[name].dequantize(q, graph.tensor(name).shape)
@@ -124,7 +123,7 @@ def dequantize_outputs(
     }
 
 
-def iterate_fixed(graph: Graph, inputs: Mapping[str, NDArray[Any]]) -> Iterator[dict[str, Codes]]:
+def iterate_fixed(graph: Graph, inputs: Mapping[str, Array]) -> Iterator[dict[str, Codes]]:
     """Yield every activation's codes, a few samples at a time; see :func:`run_fixed`.
 
     Of a graph with states, these are the steps of whole sequences, one sequence after the other.
@@ -165,7 +164,7 @@ def _samples(values: Mapping[str, Codes]) -> int:
     return len(next(iter(values.values()), (0,)))
 
 
-def _check_codes(graph: Graph, name: str, codes: NDArray[Any]) -> NDArray[Any]:
+def _check_codes(graph: Graph, name: str, codes: Array) -> Array:
     if name not in graph.inputs:
         return codes
     qtype = format_of(graph.tensor(name))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from rich.console import RenderableType
 from rich.table import Table
@@ -55,7 +55,7 @@ class Side:
     layers: Mapping[str, LayerSide]
 
     @classmethod
-    def read(cls, value: Mapping[str, Any]) -> Side:
+    def read(cls, value: object) -> Side:
         """Take it from the contents of ``report.json``.
 
         Raises

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from nnef_hw.architecture.architecture import Architecture
+from nnef_hw.architecture.architecture import AnyArchitecture
 from nnef_hw.architectures import ARCHITECTURES
 from nnef_hw.errors import ErrorGroup, NnefHwError, SampleError, UnsupportedError, UsageError
 from nnef_hw.frontend import load
@@ -110,7 +109,7 @@ def check_verdict(path: Path, result: ModelCheck) -> str:
 
 
 def check_model(
-    graph: Graph, architecture: Architecture[Any], stream: StreamTime | None = None
+    graph: Graph, architecture: AnyArchitecture, stream: StreamTime | None = None
 ) -> list[NnefHwError]:
     """Return every reason why a valid model cannot be built so; none if it can.
 
@@ -137,7 +136,7 @@ def check_model(
     return errors + [error for error in more if _subject(error) not in named]
 
 
-def _problems_of_integers(graph: Graph, architecture: Architecture[Any]) -> list[NnefHwError]:
+def _problems_of_integers(graph: Graph, architecture: AnyArchitecture) -> list[NnefHwError]:
     """Return what only integers show: those of a model whose author chose every format."""
     if graph.stage == Stage.FIXED or any(not graph.tensor(name).quant for name in graph.inputs):
         return []

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
-from typing import Any, TypeAlias, TypeGuard
+from typing import TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.arithmetic.numerics import QType, Requant
 from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.ir.input_readers import moved_features
@@ -147,14 +148,12 @@ def _both(
         yield real, dequantize_outputs(fixed, found)
 
 
-def _joined(chunks: Iterator[dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+def _joined(chunks: Iterator[dict[str, Array]]) -> dict[str, Array]:
     parts = list(chunks)
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
-def _labelled(
-    graph: Graph, outputs: FloatArray, samples: Samples
-) -> tuple[NDArray[Any], NDArray[Any]]:
+def _labelled(graph: Graph, outputs: FloatArray, samples: Samples) -> tuple[Array, Array]:
     """Return the outputs, of all samples and their steps, that there are labels for; and these."""
     assert samples.labels is not None
     if graph.is_sequential:

@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from nnef_hw.architecture.architecture import AcceleratorPlan, Architecture
+from nnef_hw.architecture.architecture import AcceleratorPlan, AnyArchitecture
 from nnef_hw.architectures import find_architecture
 from nnef_hw.errors import UsageError
 from nnef_hw.frontend import load
@@ -86,7 +86,7 @@ class BuildFolder:
         return self._read("report.json", convert)
 
     @property
-    def architecture(self) -> Architecture[Any]:
+    def architecture(self) -> AnyArchitecture:
         """The architecture of the plan."""
         return find_architecture(self.plan.arch)
 

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.boards.interfaces import HostLink, link_of
 from nnef_hw.errors import SampleError, TargetError, UsageError
 from nnef_hw.hardware.geometry.stream_rows import StreamRows
@@ -115,9 +116,7 @@ class Device:
             raise wrong
         self.host.abort()
 
-    def run(
-        self, inputs: Mapping[str, NDArray[Any]] | NDArray[Any]
-    ) -> dict[str, NDArray[np.float64]]:
+    def run(self, inputs: Mapping[str, Array] | Array) -> dict[str, NDArray[np.float64]]:
         """Run a batch: return the real outputs [N, ...] of real inputs [N, ...].
 
         Those of a network with states are sequences [N, T, ...], or one [T, ...]; each begins with
@@ -147,9 +146,7 @@ class Device:
         """
         self.host.abort()
 
-    def step(
-        self, inputs: Mapping[str, NDArray[Any]] | NDArray[Any]
-    ) -> dict[str, NDArray[np.float64]]:
+    def step(self, inputs: Mapping[str, Array] | Array) -> dict[str, NDArray[np.float64]]:
         """Run one step: return the real outputs of real inputs, both without an axis of samples.
 
         The states are those that the step before has left, or the initial ones after
@@ -166,7 +163,7 @@ class Device:
         found = self._in_real_numbers(batch, self._run_frames, {})
         return {name: x[0] for name, x in found.items()}
 
-    def run_codes(self, codes: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.int64]]:
+    def run_codes(self, codes: Mapping[str, Array]) -> dict[str, NDArray[np.int64]]:
         """Return the output codes [N, ...] of input codes [N, ...], as the hardware has them.
 
         Those of a network with states are sequences, as for :meth:`run`.
@@ -180,13 +177,13 @@ class Device:
         runs = [self._run_sequence({name: x[n] for name, x in codes.items()}) for n in range(count)]
         return {name: np.stack([run[name] for run in runs]) for name in runs[0]}
 
-    def _run_sequence(self, codes: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.int64]]:
+    def _run_sequence(self, codes: Mapping[str, Array]) -> dict[str, NDArray[np.int64]]:
         self.reset()
         return self._run_frames(codes)
 
     def _in_real_numbers(
         self,
-        inputs: Mapping[str, NDArray[Any]] | NDArray[Any],
+        inputs: Mapping[str, Array] | Array,
         run: Callable[[dict[str, NDArray[np.int64]]], dict[str, NDArray[np.int64]]],
         rows: Mapping[str, StreamRows],
     ) -> dict[str, NDArray[np.float64]]:
@@ -197,7 +194,7 @@ class Device:
         results = run(codes)
         return {sink.name: sink.dequantize(results[sink.name]) for sink in self.manifest.outputs}
 
-    def _run_frames(self, codes: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.int64]]:
+    def _run_frames(self, codes: Mapping[str, Array]) -> dict[str, NDArray[np.int64]]:
         """Run frames one after the other, without a reset."""
         if self._broken:
             self._open()
@@ -206,7 +203,7 @@ class Device:
         self._broken = False
         return results
 
-    def _exchange(self, codes: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.int64]]:
+    def _exchange(self, codes: Mapping[str, Array]) -> dict[str, NDArray[np.int64]]:
         """Send frames, with what fills up the last batch, and receive their results."""
         batch, count = self.manifest.batch, len(codes[self.manifest.inputs[0].name])
         tensors = [
@@ -353,7 +350,7 @@ def _with_memories(build: Path, verilog: str) -> tuple[str, str]:
 
 
 def _samples(
-    inputs: Mapping[str, NDArray[Any]] | NDArray[Any],
+    inputs: Mapping[str, Array] | Array,
     manifest: Manifest,
     rows: Mapping[str, StreamRows],
 ) -> dict[str, NDArray[np.float64]]:
@@ -386,7 +383,7 @@ def _samples(
 
 
 def _checked(
-    values: NDArray[Any], source: TensorStream, rows: StreamRows | None, *, is_sequence: bool
+    values: Array, source: TensorStream, rows: StreamRows | None, *, is_sequence: bool
 ) -> NDArray[np.float64]:
     values = np.asarray(values, np.float64)
     if not values.size:

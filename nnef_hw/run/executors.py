@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.errors import UsageError
 from nnef_hw.frontend import load
 from nnef_hw.frontend.named_states import NamedStates
@@ -45,7 +46,7 @@ class Executor(Protocol):
     def graph(self) -> Graph:
         """The graph whose inputs and outputs the executor has."""
 
-    def run(self, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """Return the real outputs [N, ...] of real inputs [N, ...], both by name."""
 
 
@@ -55,7 +56,7 @@ class FloatExecutor:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
 
-    def run(self, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """Compute in float64."""
         return run_float(self.graph, inputs)
 
@@ -66,7 +67,7 @@ class FixedExecutor:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
 
-    def run(self, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """Compute in the hardware's integers."""
         return _in_real_numbers(self.graph, inputs, lambda codes: run_fixed(self.graph, codes))
 
@@ -83,7 +84,7 @@ class RtlExecutor:
         """The Verilog that is simulated, without memories beside it."""
         return self._build.verilog
 
-    def run(self, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """Simulate every sample, back to back."""
 
         def simulate(codes: dict[str, NDArray[np.int64]]) -> dict[str, NDArray[np.int64]]:
@@ -112,9 +113,9 @@ class DeviceExecutor:
         self._build = build.path
         self._port = port
 
-    def run(self, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """Send every sample over the host link."""
-        outputs: dict[str, NDArray[Any]] = {}
+        outputs: dict[str, Array] = {}
         with open_device(self._build, self._port, progress=True) as device:
             outputs.update(device.run(inputs))
         return outputs
@@ -239,9 +240,7 @@ def _quantized(graph: Graph, path: Path) -> Graph:
     return quantize(graph if graph.stage == Stage.CANONICAL else simplify(graph), None)
 
 
-def _in_real_numbers(
-    graph: Graph, inputs: Mapping[str, NDArray[Any]], run: Any
-) -> dict[str, NDArray[Any]]:
-    outputs: dict[str, NDArray[Any]] = {}
+def _in_real_numbers(graph: Graph, inputs: Mapping[str, Array], run: Any) -> dict[str, Array]:
+    outputs: dict[str, Array] = {}
     outputs.update(dequantize_outputs(graph, run(quantize_inputs(graph, inputs))))
     return outputs

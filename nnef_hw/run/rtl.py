@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.architecture.architecture import AcceleratorPlan, Port
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.host.streams import fill_batch, from_stream, to_stream
 from nnef_hw.ir import Graph
 from nnef_hw.reference import Sequences, check_inputs
@@ -55,7 +56,7 @@ class RtlOutcome:
 
 
 def payloads(
-    names: Sequence[str], ports: Sequence[Port], codes: Mapping[str, NDArray[Any]]
+    names: Sequence[str], ports: Sequence[Port], codes: Mapping[str, Array]
 ) -> dict[str, NDArray[np.uint64]]:
     """Return the payloads of the ports for tensors of these names with codes [N, ...]."""
     return {
@@ -68,7 +69,7 @@ def run_rtl(
     verilog: str,
     plan: AcceleratorPlan,
     graph: Graph,
-    codes: Mapping[str, NDArray[Any]],
+    codes: Mapping[str, Array],
     *,
     top: str = "top",
     stall: float = 0.0,

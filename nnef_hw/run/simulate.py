@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.architecture.architecture import AcceleratorPlan
 from nnef_hw.architectures import find_architecture
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.errors import CheckError, UsageError
 from nnef_hw.ir import Graph
 from nnef_hw.ir.batch import sample_extents
@@ -253,7 +253,7 @@ def accuracies(
     fixed_codes = run_fixed(fixed, quantize_inputs(fixed, samples.inputs))
     labels = samples.labels if simulated is None else samples.labels[simulated]
 
-    def scored(outputs: NDArray[Any], expected: NDArray[Any]) -> Score:
+    def scored(outputs: Array, expected: Array) -> Score:
         return score(*labelled(fixed, outputs, expected))
 
     judged = labelled(fixed, dequantize_outputs(fixed, fixed_codes)[name], samples.labels)

@@ -8,10 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from numpy.typing import NDArray
-
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.errors import Location, OutputError, UsageError
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.rtl import Trace, run_rtl
@@ -82,7 +80,7 @@ def layer_scopes(build: BuildFolder, layers: Sequence[str]) -> tuple[str, ...]:
 
 
 def announce_trace(
-    build: BuildFolder, codes: Mapping[str, NDArray[Any]], trace: Trace, path: Path
+    build: BuildFolder, codes: Mapping[str, Array], trace: Trace, path: Path
 ) -> None:
     """Say how large a waveform is going to be, by that of one frame.
 

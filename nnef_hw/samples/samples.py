@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.errors import SampleError
 from nnef_hw.hardware.geometry.stream_rows import StreamRows
 from nnef_hw.ir import Graph
@@ -47,8 +48,8 @@ class Samples:
     the last one. ``is_lone`` tells that a file holds one sequence without an axis for it.
     """
 
-    inputs: Mapping[str, NDArray[Any]]
-    labels: NDArray[Any] | None = None
+    inputs: Mapping[str, Array]
+    labels: Array | None = None
     is_lone: bool = False
 
     def __len__(self) -> int:
@@ -127,9 +128,7 @@ def samples_digest(samples: Samples | None) -> str:
     return digest(*parts)
 
 
-Given: TypeAlias = (
-    Path | str | Samples | Mapping[str, Any] | NDArray[Any] | tuple[NDArray[Any], NDArray[Any]]
-)
+Given: TypeAlias = Path | str | Samples | Mapping[str, Any] | Array | tuple[Array, Array]
 """What :func:`take_samples` takes."""
 
 
@@ -192,7 +191,7 @@ def take_samples(given: Given, graph: Graph) -> Samples:
     return check_samples(arrays, graph, "samples")
 
 
-def check_samples(arrays: Mapping[str, NDArray[Any]], graph: Graph, source: str) -> Samples:
+def check_samples(arrays: Mapping[str, Array], graph: Graph, source: str) -> Samples:
     """Return arrays as the samples of a graph.
 
     There is one array per graph input by name, or ``inputs`` if there is only one; ``labels`` is
@@ -211,7 +210,7 @@ def check_samples(arrays: Mapping[str, NDArray[Any]], graph: Graph, source: str)
     SampleError
         If an array is missing, or one has the wrong shape or NaN or infinity in it.
     """
-    inputs: dict[str, NDArray[Any]] = {}
+    inputs: dict[str, Array] = {}
     lone = False
     for name in graph.inputs:
         key = name if name in arrays else "inputs"
@@ -261,7 +260,7 @@ def check_samples(arrays: Mapping[str, NDArray[Any]], graph: Graph, source: str)
     return Samples(inputs, labels, lone)
 
 
-def _read(path: Path) -> dict[str, NDArray[Any]]:
+def _read(path: Path) -> dict[str, Array]:
     try:
         with path.open("rb") as file:
             archive = np.load(file, allow_pickle=False)
@@ -282,13 +281,13 @@ def _read(path: Path) -> dict[str, NDArray[Any]]:
 def _check(
     source: str,
     name: str,
-    x: NDArray[Any],
+    x: Array,
     shape: tuple[int, ...],
     expected: str,
     *,
     is_sequence: bool,
     remedy: str | None,
-) -> NDArray[Any]:
+) -> Array:
     samples = (split_sequences if is_sequence else split_samples)(x, shape)
     if samples is None:
         raise SampleError(
@@ -325,7 +324,7 @@ def _from_the_end(shape: tuple[int, ...], given: tuple[int, ...]) -> Iterator[tu
         yield (extent, extent if is_batch else padded[place])
 
 
-def _check_labels(source: str, labels: NDArray[Any], graph: Graph, steps: int) -> None:
+def _check_labels(source: str, labels: Array, graph: Graph, steps: int) -> None:
     """Refuse labels that outputs cannot be scored with: one class, or one value per output.
 
     They may be of each of the steps of a sequence.
@@ -353,7 +352,7 @@ def _check_labels(source: str, labels: NDArray[Any], graph: Graph, steps: int) -
         )
 
 
-def _check_numbers(source: str, name: str, x: NDArray[Any]) -> None:
+def _check_numbers(source: str, name: str, x: Array) -> None:
     if not (np.issubdtype(x.dtype, np.number) or x.dtype == np.bool_):
         raise SampleError(f"{source}: array {name!r} holds {x.dtype}, not numbers")
     if np.issubdtype(x.dtype, np.complexfloating):

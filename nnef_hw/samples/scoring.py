@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.errors import SampleError
 from nnef_hw.ir import Graph
 from nnef_hw.ir.batch import sample_extents
@@ -30,9 +30,7 @@ class Score:
     value: float
 
 
-def labelled(
-    graph: Graph, outputs: NDArray[Any], labels: NDArray[Any]
-) -> tuple[NDArray[Any], NDArray[Any]]:
+def labelled(graph: Graph, outputs: Array, labels: Array) -> tuple[Array, Array]:
     """Return the real outputs that labels are for, and these, for :func:`score`.
 
     Labels of a graph with states are of every step of ``outputs`` [N, T, ...], or of the last one
@@ -48,7 +46,7 @@ def labelled(
     return steps[:, -1], labels
 
 
-def score(outputs: NDArray[Any], labels: NDArray[Any]) -> Score:
+def score(outputs: Array, labels: Array) -> Score:
     """Compare a network's real outputs [N, ...] with labels.
 
     Integer labels are classes: the greatest output along axis 1 counts, or a lone output rounded
@@ -66,7 +64,7 @@ def score(outputs: NDArray[Any], labels: NDArray[Any]) -> Score:
     return Score("mae", float(np.abs(values.reshape(-1) - labels.reshape(-1)).mean()))
 
 
-def confusion(outputs: NDArray[Any], labels: NDArray[Any]) -> tuple[tuple[int, ...], ...] | None:
+def confusion(outputs: Array, labels: Array) -> tuple[tuple[int, ...], ...] | None:
     """Return how often a label, row by row, was taken for each class; None for other labels."""
     flat = outputs.reshape(len(outputs), -1)
     expected = labels.reshape(-1)
@@ -82,7 +80,7 @@ def confusion(outputs: NDArray[Any], labels: NDArray[Any]) -> tuple[tuple[int, .
 
 
 def worst(
-    outputs: NDArray[Any], labels: NDArray[Any], positions: NDArray[np.intp]
+    outputs: Array, labels: Array, positions: NDArray[np.intp]
 ) -> list[Mapping[str, int | float]]:
     """Return the samples that are judged worst, the worst first.
 

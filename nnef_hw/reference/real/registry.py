@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.errors import ModelError, UnsupportedError
 from nnef_hw.ir import Node
 from nnef_hw.reference.running.batch_rules import BatchRule, never
@@ -18,7 +18,6 @@ __all__ = [
     "operator",
 ]  # fmt: skip
 
-Array = NDArray[Any]
 
 NUMPY_DTYPES: dict[str, type] = {"scalar": np.float64, "integer": np.int64, "logical": np.bool_}
 """What the reference computes NNEF's data-types in."""

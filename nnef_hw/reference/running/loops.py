@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.ir import Graph, Node, Trait
 
 __all__ = ["Loop", "run_schedule", "schedule"]
 
-Values: TypeAlias = dict[str, NDArray[Any]]
-Compute: TypeAlias = Callable[[Node, Mapping[str, NDArray[Any]], int], Values]
+Values: TypeAlias = dict[str, Array]
+Compute: TypeAlias = Callable[[Node, Mapping[str, Array], int], Values]
 """Takes a node, the activations so far, and how many samples there are; returns its results."""
 
 
@@ -43,13 +43,13 @@ class Loop:
     steps: int
 
     def run(
-        self, values: Values, initial: Mapping[str, NDArray[Any]], compute: Compute, count: int
+        self, values: Values, initial: Mapping[str, Array], compute: Compute, count: int
     ) -> None:
         """Add the results of all steps, [count * steps, ...], to the activations."""
         slices = {name: self._by_step(values[name]) for name in self.given}
         begins = {name: values[name] for name in self.begins}
         current = {name: np.repeat(initial[name], count, axis=0) for name in self.results}
-        kept: dict[str, list[NDArray[Any]]] = {}
+        kept: dict[str, list[Array]] = {}
         for step in range(self.steps):
             turn = {**begins, **{name: x[:, step] for name, x in slices.items()}, **current}
             found = dict(current)
@@ -67,7 +67,7 @@ class Loop:
             stacked = np.stack(steps, axis=1)
             values[name] = stacked.reshape(-1, *stacked.shape[2:])
 
-    def _by_step(self, x: NDArray[Any]) -> NDArray[Any]:
+    def _by_step(self, x: Array) -> Array:
         return x.reshape(-1, self.steps, *x.shape[1:])
 
 
@@ -146,7 +146,7 @@ def _in_order(graph: Graph, units: list[Node | Loop]) -> list[Node | Loop]:
 def run_schedule(
     order: Sequence[Node | Loop],
     values: Values,
-    initial: Mapping[str, NDArray[Any]],
+    initial: Mapping[str, Array],
     compute: Compute,
     count: int,
 ) -> Values:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.ir import Graph
 from nnef_hw.ir.batch import sample_extents
 
 __all__ = ["Sequences"]
 
-Values: TypeAlias = dict[str, NDArray[Any]]
+Values: TypeAlias = dict[str, Array]
 Step: TypeAlias = Callable[[Values], Values]
 """Takes inputs and states [n, ...] by name; returns all activations, these included, as well."""
 
@@ -35,11 +35,11 @@ class Sequences:
     """
 
     graph: Graph
-    inputs: Mapping[str, NDArray[Any]]
+    inputs: Mapping[str, Array]
     is_lone: bool
 
     @classmethod
-    def of(cls, graph: Graph, arrays: Mapping[str, NDArray[Any]]) -> Sequences:
+    def of(cls, graph: Graph, arrays: Mapping[str, Array]) -> Sequences:
         """Return what :func:`~nnef_hw.reference.float.check_inputs` lets pass."""
         ranks = {x.ndim - len(sample_extents(graph.tensor(n).shape)) for n, x in arrays.items()}
         if ranks > {1}:
@@ -52,7 +52,7 @@ class Sequences:
         """Numbers of sequences and of steps; a graph without inputs makes one step."""
         return next(((len(x), x.shape[1]) for x in self.inputs.values()), (1, 1))
 
-    def run(self, step: Step, initial: Mapping[str, NDArray[Any]], first: int, end: int) -> Values:
+    def run(self, step: Step, initial: Mapping[str, Array], first: int, end: int) -> Values:
         """Return all activations [(end - first) * T, ...] of some sequences, one after the other.
 
         Parameters
@@ -83,7 +83,7 @@ class Sequences:
         return joined
 
 
-def _joined(steps: list[NDArray[Any]], count: int) -> NDArray[Any]:
+def _joined(steps: list[Array], count: int) -> Array:
     """Return values [count, ...] of every step as [count * T, ...]; more of those in loops."""
     stacked = np.stack([x.reshape(count, -1, *x.shape[1:]) for x in steps], axis=1)
     return stacked.reshape(-1, *stacked.shape[3:])

@@ -12,7 +12,7 @@ __all__ = ["from_json", "to_json"]
 T = TypeVar("T")
 
 
-def to_json(value: Any) -> Any:
+def to_json(value: object) -> Any:
     """Return plain values: of a dataclass a dict of its fields, without those that are unset.
 
     Raises
@@ -23,7 +23,7 @@ def to_json(value: Any) -> Any:
     return json.loads(json.dumps(msgspec.to_builtins(value), allow_nan=False))
 
 
-def from_json(value: Any, kind: type[T]) -> T:
+def from_json(value: object, kind: type[T]) -> T:
     """Return a value of a type of plain values.
 
     Keys that the type does not have are passed over, as an older version reads a newer report.

@@ -52,7 +52,7 @@ def render_html(report: Report, timeline: Timeline, floorplan: Floorplan | None 
         floorplan = with_short_regions(floorplan, full_names)
     clock_hz = report.clock_mhz * 1e6 if report.clock_mhz else None
     steps = {step: seconds for step, seconds in report.seconds.items() if step != "total"}
-    template = page_template("build.html", keep_trailing_newline=True, finalize=_shown)
+    template = page_template("build.html", keeps_newline=True, finalize=_shown)
     return template.render(
         say=units,
         report=report,

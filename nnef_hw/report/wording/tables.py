@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from rich.table import Table
 
 __all__ = ["result_tables", "rows_table"]
 
 
-def result_tables(result: Mapping[str, Any]) -> Iterator[Table]:
+def result_tables(result: Mapping[str, object]) -> Iterator[Table]:
     """Yield a flat result as lines of key and value, then each of its lists of objects."""
     table = Table(box=None, show_header=False, pad_edge=False)
     for key, value in result.items():
@@ -24,7 +23,7 @@ def result_tables(result: Mapping[str, Any]) -> Iterator[Table]:
             yield rows_table(value)
 
 
-def rows_table(rows: Sequence[Mapping[str, Any]]) -> Table:
+def rows_table(rows: Sequence[Mapping[str, object]]) -> Table:
     """Return objects with the same keys as a table; columns without a value are left out."""
     table = Table(box=None, pad_edge=False)
     keys = [key for key in rows[0] if any(row[key] not in ("", None) for row in rows)]
@@ -35,7 +34,7 @@ def rows_table(rows: Sequence[Mapping[str, Any]]) -> Table:
     return table
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
