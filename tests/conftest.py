@@ -143,6 +143,12 @@ def find_shared(name):
 
 
 @pytest.fixture(scope="session")
+def sense():
+    """Folder of recorded speech."""
+    return find_shared("sense")
+
+
+@pytest.fixture(scope="session")
 def suites():
     """Folder of other projects' conformance suites."""
     return find_shared("suites")

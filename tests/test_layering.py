@@ -74,7 +74,7 @@ system
 hardware
 hardware.families arithmetic.images
 hardware.geometry hardware.memories
-arithmetic.tflite
+arithmetic.tflite arithmetic.audio
 arithmetic
 verilog
 """
