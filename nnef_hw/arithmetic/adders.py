@@ -135,6 +135,18 @@ class AdderGraph:
         """Bits of registers that no adder stands before."""
         return sum(width * cycles for width, cycles in zip(self.widths, self.kept, strict=True))
 
+    def apply(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the results [..., results] of values [..., inputs]."""
+        found = list(np.moveaxis(values, -1, 0))
+        for adder in self.adders:
+            second = adder.sign * (found[adder.second] << adder.shift)
+            found.append(second + (adder.constant if adder.first is None else found[adder.first]))
+        results = [
+            np.full(values.shape[:-1], constant) if value is None else found[value]
+            for value, constant in zip(self.results, self.constants, strict=True)
+        ]
+        return np.stack(results, axis=-1)
+
 
 def multiply_matrix(
     matrix: NDArray[np.int64],

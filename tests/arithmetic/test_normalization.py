@@ -136,3 +136,32 @@ def test_parameters_are_checked():
     ]:
         with pytest.raises(ValueError, match=re.escape(message)):
             NormalizeRequant(**{"shift": 20, "fraction": 5, **fields, **wrong})
+
+
+def normalized(codes, requant, mult, offset):
+    """The codes of one pixel's differences, in Python's integers."""
+    count, total = len(codes), sum(codes) if requant.centered else 0
+    number = max(count * sum(d * d for d in codes) - total**2 + requant.epsilon, 1)
+    k = (number.bit_length() - 1) // 2
+    root = math.isqrt(number << 2 * (16 - k) if k < 16 else number >> 2 * (k - 16))
+    inverse = (2**32 - 1) // root
+    normals = [((count * d - total) * inverse) >> (16 - requant.fraction + k) for d in codes]
+    sums = [
+        ((normal * mult[n % len(mult)]) >> (requant.shift - 10)) + offset[n % len(offset)]
+        for n, normal in enumerate(normals)
+    ]
+    return [min(max(((s + 512) >> 10) + requant.zero_point, requant.lo), requant.hi) for s in sums]
+
+
+@pytest.mark.parametrize("centered", [False, True])
+@pytest.mark.parametrize(("fraction", "epsilon"), [(0, 0), (7, 1), (10, 1 << 20), (16, 1 << 40)])
+def test_is_what_integers_give(fraction, epsilon, centered, rng):
+    requant = NormalizeRequant(
+        channels=9, centered=centered, epsilon=epsilon, shift=21, fraction=fraction,
+        zero_point=-3, lo=-128, hi=126,
+    )  # fmt: skip
+    pixels = rng.integers(-255, 256, (40, 9))
+    pixels[:2] = np.array([[-255], [255]])
+    mult, offset = rng.integers(-65535, 65536, 9), rng.integers(-1 << 15, 1 << 15, 1)
+    expected = [normalized(x, requant, mult.tolist(), offset.tolist()) for x in pixels.tolist()]
+    assert requant.apply(pixels, mult, offset).tolist() == expected

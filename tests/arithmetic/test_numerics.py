@@ -297,6 +297,12 @@ def test_softmax_of_equal_codes_divides_evenly_and_saturates_alone():
     assert softmax_codes([[3, 3, 3]], table).tolist() == [[85] * 3]
 
 
+def test_hidden_codes_have_no_weight_unless_there_are_no_others():
+    codes = [[0, 0, 0], [1, 0, 0], [200, 0, 200]]
+    found = softmax_codes(codes, exp_table(1e-3), hidden=0)
+    assert found.tolist() == [[85] * 3, [255, 0, 0], [128, 0, 128]]
+
+
 def test_argmax_takes_the_first_of_several():
     assert argmax_codes([[1, 5, 5], [7, 7, 7]]).tolist() == [[1], [0]]
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.numerics import IntArray
 from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.blockram import Tiling
 from nnef_hw.parts.arrays.weights import WeightRom, WeightStore
@@ -166,6 +167,12 @@ class ArrayPart(Pipe):
         ``queued`` if two more may wait for that.
         """
 
+    def _beats(self, sums: IntArray) -> IntArray:
+        """Return sums [windows, channels], which wrap, as beats [beats, out_lanes]."""
+        half = 1 << self.acc_bits - 1
+        wrapped = (sums + half) % (2 * half) - half
+        return np.asarray(wrapped.reshape(-1, self.out_lanes))
+
 
 @dataclass(frozen=True, kw_only=True)
 class SystolicArray(ArrayPart):
@@ -267,6 +274,20 @@ class SystolicArray(ArrayPart):
     @property
     def runs(self) -> list[int]:
         return [rows * self.lanes for rows in self.group_sizes]
+
+    def compute(self, words: IntArray, *, weights: IntArray) -> IntArray:
+        """Return the sums [beats, out_lanes] of passes of words [passes, words, lanes].
+
+        ``weights`` are [channels, words, lanes].
+        """
+        return self._beats(self._sums(words, weights))
+
+    def _sums(self, words: IntArray, weights: IntArray) -> IntArray:
+        """Return the sums [windows, channels]."""
+        windows = words.reshape(-1, self.passes, self.words, self.lanes)
+        channels = np.arange(self.channels) // self.rows
+        sums: IntArray = np.einsum("pcwl,cwl->pc", windows[:, channels], weights)
+        return sums
 
     @property
     def features(self) -> Mapping[str, float]:

@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
+from nnef_hw.arithmetic.numerics import IntArray
 from nnef_hw.hardware.devices import Device, Resources
 from nnef_hw.hardware.geometry.blockram import Tiling
 from nnef_hw.parts.arrays.array import SystolicArray
@@ -63,6 +66,26 @@ class ContractionArray(Part, of_parts=True):
 
     def dsp(self, device: Device) -> int:
         return self.array.dsp(device)
+
+    def compute(self, words: IntArray, matrices: IntArray) -> IntArray:
+        """Return the sums [beats, out_lanes] of rows by matrices.
+
+        Parameters
+        ----------
+        words
+            Rows, once for each pass: [passes, words, lanes].
+        matrices
+            Codes [beats, 1] in the order of the product.
+        """
+        array, product = self.array, self.writer.memory.product
+        passes = words.reshape(-1, array.passes, array.words * array.lanes)
+        rows = passes[:, 0, : product.inner] - self.zero_point
+        # a set of matrices is what a frame or a part of it has
+        images = rows.reshape(-1, product.rows, product.inner).swapaxes(1, 2)
+        last = product.extents[-1]
+        streams = self.writer.compute(matrices).reshape(len(images), -1, last).swapaxes(1, 2)
+        sums = product.multiply(images, streams).swapaxes(1, 2) << self.gain
+        return np.asarray(sums.reshape(-1, array.out_lanes))
 
     @property
     def features(self) -> Mapping[str, float]:

@@ -10,6 +10,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.numerics import IntArray
 from nnef_hw.hardware.devices import Device
 from nnef_hw.parts.arrays.array import ArrayPart, tree_bits
 from nnef_hw.parts.base.part import SHORT_TABLE, counter_bits
@@ -125,6 +126,18 @@ class DepthwiseArray(ArrayPart):
     @property
     def runs(self) -> list[int]:
         return [self.multipliers]
+
+    def compute(self, words: IntArray, *, weights: IntArray) -> IntArray:
+        """Return the sums [beats, out_lanes] of passes of words [passes, words, taps and lanes].
+
+        ``weights`` are [channels, positions].
+        """
+        padded = np.zeros((self.blocks * self.lanes, self.words * self.taps), np.int64)
+        padded[: self.channels, : self.positions] = weights
+        by_block = padded.reshape(self.blocks, self.lanes, self.words, self.taps)
+        windows = words.reshape(-1, self.blocks, self.words, self.taps, self.lanes)
+        sums = np.einsum("pbwtl,blwt->pbl", windows, by_block)
+        return self._beats(sums.reshape(len(sums), -1)[:, : self.channels])
 
     @property
     def features(self) -> Mapping[str, float]:

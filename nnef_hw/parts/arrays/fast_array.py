@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.numerics import IntArray
 from nnef_hw.hardware.devices import Device
 from nnef_hw.parts.arrays.array import SystolicArray, tree_bits
 from nnef_hw.parts.base.part import LogicProducts
@@ -78,6 +79,11 @@ class FastArray(SystolicArray):
         """Register bits of all adder trees."""
         rows = self.rows * tree_bits(self.units, 2 * self.factor_bits)
         return rows + tree_bits(self.common, 2 * self.x_bits)
+
+    def compute(self, words: IntArray, *, weights: IntArray) -> IntArray:
+        """Return the sums [beats, out_lanes], with their offsets, of passes of words."""
+        offsets = fast_offsets(weights, x_bits=self.x_bits, x_signed=self.x_signed)
+        return self._beats(self._sums(words, weights) + offsets)
 
     @property
     def features(self) -> Mapping[str, float]:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from nnef_hw.arithmetic.adders import AdderGraph
+from nnef_hw.arithmetic.numerics import IntArray
 from nnef_hw.hardware.devices import Device
 from nnef_hw.parts.streams.pipeline import Pipeline
 
@@ -70,6 +73,11 @@ class MatrixProduct(Pipeline):
         passing = sum(graph.widths[graph.inputs :]) - sum(graph.adder_bits)
         codes_in = self.in_lanes * self.in_bits
         return codes_in + passing + graph.kept_bits + self._code_cycles * self.out_bits
+
+    def compute(self, codes: IntArray) -> IntArray:
+        """Return the results [beats, out_lanes] of codes [beats, in_lanes]."""
+        shifted = self.graph.apply(codes) >> self.shift
+        return np.asarray(shifted.clip(0, self.hi - self.lo) + self.lo)
 
     @property
     def features(self) -> Mapping[str, float]:

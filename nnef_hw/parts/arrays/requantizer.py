@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
+import numpy as np
+
+from nnef_hw.arithmetic.numerics import IntArray, Requant
+from nnef_hw.arithmetic.tflite.numerics import TfliteRequant
 from nnef_hw.hardware.devices import Device
 from nnef_hw.parts.base.in_step import InStep
 from nnef_hw.parts.base.part import Pipe, constant_tables, counter_bits, table_features
@@ -96,6 +100,13 @@ class Requantizer(Pipe):
         """Cycles from an accepted sum to its code."""
         return self.delay + 1
 
+    def compute(
+        self, sums: IntArray, *, requant: Requant | TfliteRequant, bias: Sequence[int]
+    ) -> IntArray:
+        """Return the codes [beats, 1] of sums [beats, 1]."""
+        acc = sums.reshape(-1, self.channels) + np.array(bias)
+        return requant.apply(acc).reshape(-1, 1)
+
     @property
     def features(self) -> Mapping[str, float]:
         table_bits = self.acc_bits + self.mult_bits if self.constants > 1 else 0
@@ -155,3 +166,12 @@ class AverageRequantizer(Requantizer):
     def constants(self) -> int:
         """Only few rows and columns differ: those at the border."""
         return 1
+
+    def compute(  # type: ignore[override]
+        self, sums: IntArray, *, requant: Requant, bias: Sequence[int],
+        positions: Sequence[Sequence[int]],
+    ) -> IntArray:  # fmt: skip
+        """Return the codes [beats, 1] of sums [beats, 1]."""
+        places = np.repeat(np.reshape(positions, -1), self.channels)
+        by_place = replace(requant, mult=tuple(requant.mult[place] for place in places))
+        return by_place.apply(sums.reshape(-1, len(places)) + bias[0]).reshape(-1, 1)

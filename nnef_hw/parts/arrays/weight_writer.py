@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import count
 
+import numpy as np
+
+from nnef_hw.arithmetic.numerics import IntArray
 from nnef_hw.hardware.devices import Device
 from nnef_hw.parts.arrays.weights import WeightMemory
 from nnef_hw.parts.base.part import Part, counter_bits
@@ -56,6 +59,10 @@ class WeightWriter(Part):
     def banks(self) -> int:
         """Memories that it enables one by one."""
         return sum(map(self.memory.banks, self.memory.group_sizes))
+
+    def compute(self, codes: IntArray) -> IntArray:
+        """Return the weights [halves, codes] of codes [beats, 1]."""
+        return np.asarray(codes.reshape(-1, self.memory.product.codes) - self.zero_point)
 
     @property
     def features(self) -> Mapping[str, float]:

@@ -9,6 +9,9 @@ from functools import cached_property
 from importlib import import_module
 from typing import Any, ClassVar, NamedTuple, final
 
+import numpy as np
+
+from nnef_hw.arithmetic.numerics import IntArray
 from nnef_hw.hardware.devices import Device, Resources
 from nnef_hw.hardware.families import FAMILIES
 from nnef_hw.hardware.families.family import Family
@@ -99,12 +102,15 @@ class Part(ABC):
     takes_turns: ClassVar[bool] = False
 
     def __init_subclass__(cls, *, of_parts: bool = False) -> None:
-        """Check that every family has weights for the LUTs of a new component.
+        """Check that a new component says what it computes, and families what its LUTs weigh.
 
         One ``of_parts`` needs none: it takes what they take.
         """
         super().__init_subclass__()
-        if hasattr(cls, "component") and not of_parts:
+        if not hasattr(cls, "component"):
+            return
+        assert cls.compute is not Part.compute, f"{cls.__name__} does not say what it computes"
+        if not of_parts:
             unmeasured = [x.name for x in FAMILIES if cls.costs not in x.lut_weights]
             assert not unmeasured, f"{cls.label} of {unmeasured} has no row {cls.costs!r}"
 
@@ -152,6 +158,23 @@ class Part(ABC):
     def spram(self) -> int:
         """Single-port RAM blocks, exact."""
         return 0
+
+    @abstractmethod
+    def compute(self, *operands: Any, **contents: Any) -> IntArray:
+        """Return what a component gives from a reset on: exact integers in the order of beats.
+
+        Parameters
+        ----------
+        operands
+            What comes in each stream of :meth:`operands`, of whole frames: codes of beats
+            [beats, lanes], or words of passes over windows [passes, words of a pass, lanes].
+        contents
+            What :meth:`build` is given.
+
+        Returns
+        -------
+        The items of :meth:`result` in one of these two forms, sums as signed numbers.
+        """
 
     @property
     @abstractmethod
@@ -301,3 +324,43 @@ class WindowPart(Part):
     @property
     def kept_bits(self) -> int:
         return sum(memory.depth * memory.width for memory in self.memories)
+
+    def taps(self, codes: IntArray) -> IntArray:
+        """Return the taps of every window of codes [beats, lanes].
+
+        They are [window, tap, channel block, lane], of all windows whose rows have come. Rows
+        before the first image of one without an end are padding.
+        """
+        window = self.window
+        shape = -1, window.height, window.width, window.channel_blocks, self.lanes
+        images = codes.reshape(shape)
+        if window.goes_on:
+            rows = images.reshape(-1, *shape[2:])
+            past = np.full((window.history, *shape[2:]), self.pad_code)
+            rows = np.concatenate([past, rows])
+            frames = len(images) + -(-window.lag // window.height)
+            kept = window.history + window.height - window.lag
+            images_seen = [rows[n * window.height :][:kept] for n in range(frames)]
+        else:
+            images_seen = list(images)
+        return np.concatenate([self._taps_of(image) for image in images_seen])
+
+    def _taps_of(self, image: IntArray) -> IntArray:
+        """Return the taps of the windows of an image [row, column, channel block, lane]."""
+        window = self.window
+        border = (*window.padding, (0, 0), (0, 0))
+        padded = np.pad(image, border, constant_values=self.pad_code)
+        (rows, columns), (down, across) = window.reach, window.dilation
+        starts = [
+            (y, x)
+            for y in range(0, window.out_height * window.stride[0], window.stride[0])
+            for x in range(0, window.out_width * window.stride[1], window.stride[1])
+            if y + rows <= len(padded)  # of a frame that has not come yet
+        ]
+        taps = [
+            padded[y : y + rows : down, x : x + columns : across].reshape(
+                window.taps, *image.shape[2:]
+            )
+            for y, x in starts
+        ]
+        return np.reshape(taps, (-1, window.taps, *image.shape[2:]))

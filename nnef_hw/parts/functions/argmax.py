@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from nnef_hw.arithmetic.numerics import IntArray, argmax_codes, argmin_codes
 from nnef_hw.hardware.devices import Device
 from nnef_hw.parts.base.part import Pipe, counter_bits
 from nnef_hw.parts.base.timing import Process, Stream
@@ -42,6 +43,11 @@ class Argmax(Pipe):
     def index_bits(self) -> int:
         """Width of the result, which is unsigned."""
         return max(1, counter_bits(self.channels))
+
+    def compute(self, codes: IntArray) -> IntArray:
+        """Return the index [pixels, 1] of the extremum of every pixel; codes are [beats, 1]."""
+        find = argmax_codes if self.greatest else argmin_codes
+        return find(codes.reshape(-1, self.channels))
 
     @property
     def features(self) -> Mapping[str, float]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.arithmetic.numerics import QType, signed_bits
+from nnef_hw.arithmetic.numerics import IntArray, QType, signed_bits
+from nnef_hw.arithmetic.tables import look_up
 from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.blockram import BlockRam, Tiling, tile_memory
 from nnef_hw.parts.functions.interpolated_table import InterpolatedTable
@@ -67,6 +68,10 @@ class CorrectedTable(InterpolatedTable):
     @property
     def memories(self) -> tuple[Tiling, ...]:
         return (self.memory, self.correction_memory)
+
+    def compute(self, codes: IntArray, *, entries: Sequence[int]) -> IntArray:  # type: ignore[override]
+        """Return the entries of codes [beats, 1]."""
+        return look_up(entries, codes, self.source)
 
     @property
     def features(self) -> Mapping[str, float]:

@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from nnef_hw.arithmetic.numerics import AddRequant, IntArray
 from nnef_hw.hardware.devices import Device
 from nnef_hw.parts.base.part import LogicProducts, Pipe
 from nnef_hw.parts.base.timing import Process, Stream
@@ -86,6 +89,12 @@ class EltwiseSum(TwoOperands):
     def latency(self) -> int:
         return 2 + (self.tables - 1).bit_length()
 
+    def compute(
+        self, a: IntArray, b: IntArray, *, requant: AddRequant, in_zero_points: tuple[int, int]
+    ) -> IntArray:
+        """Return the sums of codes [beats, lanes] of both operands."""
+        return requant.apply(a - in_zero_points[0], b - in_zero_points[1])
+
     @property
     def features(self) -> Mapping[str, float]:
         return {"tables": self.lanes * self.tables}
@@ -115,6 +124,10 @@ class EltwiseProduct(TwoOperands):
 
     in_bits: tuple[int, int]
     in_signed: tuple[bool, bool]
+
+    def compute(self, a: IntArray, b: IntArray, *, in_zero_points: tuple[int, int]) -> IntArray:
+        """Return the products of codes [beats, 1] of both operands."""
+        return (a - in_zero_points[0]) * (b - in_zero_points[1])
 
     @property
     def features(self) -> Mapping[str, float]:
@@ -153,6 +166,10 @@ class EltwiseExtremum(TwoOperands):
     bits: int
     signed: bool
     lanes: int = 1
+
+    def compute(self, a: IntArray, b: IntArray) -> IntArray:
+        """Return the extrema of codes [beats, lanes] of both operands."""
+        return (np.maximum if self.greatest else np.minimum)(a, b)
 
     @property
     def features(self) -> Mapping[str, float]:

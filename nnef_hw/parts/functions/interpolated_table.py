@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from nnef_hw.arithmetic.tables import TABLE_BITS
+from nnef_hw.arithmetic.numerics import IntArray, QType
+from nnef_hw.arithmetic.tables import TABLE_BITS, look_up
 from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.blockram import BlockRam, Tiling, tile_memory
 from nnef_hw.parts.base.part import Pipe
@@ -68,6 +69,15 @@ class InterpolatedTable(Pipe):
     @property
     def memories(self) -> tuple[Tiling, ...]:
         return (self.memory,) * self.lanes
+
+    @property
+    def source(self) -> QType:
+        """Format of the codes; their step does not matter."""
+        return QType(self.in_bits, self.in_signed, 1.0)
+
+    def compute(self, codes: IntArray, *, knots: Sequence[int]) -> IntArray:
+        """Return what lies between the knots at codes [beats, lanes]."""
+        return look_up(knots, codes, self.source)
 
     @property
     def features(self) -> Mapping[str, float]:

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 
-from nnef_hw.arithmetic.normalization import FACTOR_BITS, ROOT_BITS
+from nnef_hw.arithmetic.normalization import FACTOR_BITS, ROOT_BITS, NormalizeRequant
+from nnef_hw.arithmetic.numerics import IntArray
 from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.blockram import BlockRam, Tiling, tile_memory
 from nnef_hw.parts.base.in_step import InStep
@@ -172,6 +173,14 @@ class Normalize(Part):
     def tables(self) -> tuple[int, int]:
         """Numbers of tables for scales and offsets, powers of two."""
         return constant_tables(self.scales), constant_tables(self.offsets)
+
+    def compute(
+        self, codes: IntArray, *, requant: NormalizeRequant, zero_point: int,
+        mult: Sequence[int], offset: Sequence[int],
+    ) -> IntArray:  # fmt: skip
+        """Return the normalized codes of codes [beats, 1]."""
+        pixels = codes.reshape(-1, self.channels) - zero_point
+        return requant.apply(pixels, mult, offset).reshape(-1, 1)
 
     @property
     def features(self) -> Mapping[str, float]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from nnef_hw.arithmetic.tflite.division import DIFFERENCE_BITS, FRACTION_BITS
+from nnef_hw.arithmetic.numerics import IntArray
+from nnef_hw.arithmetic.tflite.division import DIFFERENCE_BITS, FRACTION_BITS, TfliteQuotient
 from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.blockram import BlockRam, Tiling, tile_memory
 from nnef_hw.parts.base.timing import Process, Stream
@@ -82,6 +83,13 @@ class Quotient(TwoOperands):
     @property
     def memories(self) -> tuple[Tiling, ...]:
         return (self.memory,)
+
+    def compute(
+        self, a: IntArray, b: IntArray, *, requant: TfliteQuotient, in_zero_points: tuple[int, int]
+    ) -> IntArray:
+        """Return the quotients of codes [beats, 1] of both operands."""
+        differences = a - in_zero_points[0], b - in_zero_points[1]
+        return requant.apply(*(differences[n] for n in self.order))
 
     @property
     def features(self) -> Mapping[str, float]:

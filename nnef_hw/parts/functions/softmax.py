@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from nnef_hw.arithmetic.numerics import IntArray, QType, softmax_codes
 from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.blockram import BlockRam, Tiling, tile_memory
 from nnef_hw.parts.base.part import Part, Pipe, counter_bits
@@ -73,6 +74,15 @@ class DividingSoftmax(SoftmaxPart):
     def quotient_bits(self) -> int:
         """Bits of a probability, the one above 1 included."""
         return self.places + 1
+
+    def compute(
+        self, codes: IntArray, *, table: Sequence[int], is_masked: bool = False
+    ) -> IntArray:
+        """Return the probabilities of codes [beats, 1]; of masked ones the lowest code has none."""
+        hidden = QType(self.bits, self.signed, 1.0).lo if is_masked else None
+        qtype = QType(self.out_bits, False, 2.0**-self.places)
+        pixels = codes.reshape(-1, self.channels)
+        return softmax_codes(pixels, table, qtype=qtype, hidden=hidden).reshape(-1, 1)
 
 
 @dataclass(frozen=True, kw_only=True)

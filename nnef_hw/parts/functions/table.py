@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from nnef_hw.arithmetic.numerics import IntArray, QType
+from nnef_hw.arithmetic.tables import look_up
 from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.blockram import BlockRam, Tiling, tile_memory
 from nnef_hw.parts.base.part import Pipe
@@ -47,6 +49,10 @@ class Table(Pipe):
     @property
     def memories(self) -> tuple[Tiling, ...]:
         return (self.memory,) * self.lanes
+
+    def compute(self, codes: IntArray, *, entries: Sequence[int]) -> IntArray:
+        """Return the entries of codes [beats, lanes]."""
+        return look_up(entries, codes, QType(self.in_bits, self.in_signed, 1.0))
 
     @property
     def features(self) -> Mapping[str, float]:

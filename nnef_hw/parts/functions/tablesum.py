@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from nnef_hw.arithmetic.numerics import IntArray, QType
+from nnef_hw.arithmetic.tables import look_up
 from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.blockram import BlockRam, Tiling, tile_memory
 from nnef_hw.parts.base.timing import Process, Stream
@@ -40,6 +42,15 @@ class TableSum(TwoOperands):
     @property
     def memories(self) -> tuple[Tiling, ...]:
         return tuple(tile_memory(self.ram, 1 << bits, self.acc_bits) for bits in self.in_bits)
+
+    def compute(self, a: IntArray, b: IntArray, *, entries: Sequence[Sequence[int]]) -> IntArray:
+        """Return the sums of the entries of codes [beats, 1] of both operands."""
+        formats = zip((a, b), entries, self.in_bits, self.in_signed, strict=True)
+        first, second = (
+            look_up(table, codes, QType(bits, signed, 1.0))
+            for codes, table, bits, signed in formats
+        )
+        return first + second
 
     @property
     def features(self) -> Mapping[str, float]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from nnef_hw.arithmetic.numerics import IntArray
+from nnef_hw.arithmetic.tflite.numerics import tflite_softmax_codes
 from nnef_hw.parts.functions.softmax import SerialSoftmax
 
 __all__ = ["DROPPED_BITS", "FRACTION_BITS", "PRODUCTS", "TfliteSoftmax"]
@@ -42,3 +45,7 @@ class TfliteSoftmax(SerialSoftmax):
     @property
     def spacing(self) -> int:
         return FRACTION_BITS + 6 + self.shift_steps
+
+    def compute(self, codes: IntArray, *, table: Sequence[int]) -> IntArray:
+        """Return the probabilities of codes [beats, 1]."""
+        return tflite_softmax_codes(codes.reshape(-1, self.channels), table).reshape(-1, 1)

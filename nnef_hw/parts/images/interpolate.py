@@ -6,7 +6,10 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from nnef_hw.arithmetic.interpolation import FRACTION_BITS, Places
+import numpy as np
+
+from nnef_hw.arithmetic.interpolation import FRACTION_BITS, Places, interpolate_codes
+from nnef_hw.arithmetic.numerics import IntArray
 from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.blockram import BlockRam, Tiling, tile_memory
 from nnef_hw.parts.base.part import Part, counter_bits
@@ -93,6 +96,13 @@ class Interpolate(Part):
         places = (self.rows, self.columns)
         bits = sum(counter_bits(p.extent) + counter_bits(p.count) + FRACTION_BITS for p in places)
         return bits + counter_bits(self.channels) + 5 * counter_bits(self.memory.depth)
+
+    def compute(self, codes: IntArray) -> IntArray:
+        """Return the sums [beats, 1] of codes [beats, 1], row by row."""
+        shape = -1, self.rows.extent, self.columns.extent, self.channels
+        images = codes.reshape(shape).transpose(0, 3, 1, 2)
+        found = interpolate_codes(images, self.rows, self.columns)
+        return np.asarray(found.transpose(0, 2, 3, 1).reshape(-1, 1))
 
     @property
     def features(self) -> Mapping[str, float]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
+from nnef_hw.arithmetic.numerics import IntArray
 from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.window import Window
 from nnef_hw.parts.base.part import Pipe, counter_bits
@@ -55,6 +58,13 @@ class Pad(Pipe):
         window = self.window
         extents = (window.padded_height, window.padded_width, window.channel_blocks)
         return sum(map(counter_bits, extents))
+
+    def compute(self, codes: IntArray) -> IntArray:
+        """Return the images of codes [beats, lanes] with their borders."""
+        images = codes.reshape(-1, self.height, self.width, self.channels, self.lanes)
+        border = ((0, 0), *self.padding, (0, 0), (0, 0))
+        padded = np.pad(images, border, constant_values=self.pad_code)
+        return padded.reshape(-1, self.lanes)
 
     @property
     def features(self) -> Mapping[str, float]:

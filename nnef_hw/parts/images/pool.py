@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
+from nnef_hw.arithmetic.numerics import IntArray
 from nnef_hw.hardware.devices import Device
 from nnef_hw.parts.base.part import Pipe
 from nnef_hw.parts.base.timing import Process, Stream
@@ -44,6 +47,10 @@ class MaxPool(_PassReduction):
     signed: bool
     lanes: int = 1
 
+    def compute(self, words: IntArray) -> IntArray:
+        """Return the maximum [passes, lanes] of passes of words [passes, words, lanes]."""
+        return np.asarray(words.max(axis=1))
+
     @property
     def features(self) -> Mapping[str, float]:
         return {"code bits": self.lanes * self.bits}
@@ -71,6 +78,10 @@ class SumPool(_PassReduction):
     bits: int
     signed: bool
     acc_bits: int
+
+    def compute(self, words: IntArray) -> IntArray:
+        """Return the sums [passes, 1] of passes of words [passes, words, 1]."""
+        return np.asarray(words.sum(axis=1))
 
     @property
     def features(self) -> Mapping[str, float]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.numerics import IntArray
 from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.blockram import BlockRam, Tiling, tile_memory
 from nnef_hw.parts.base.part import Part, counter_bits
@@ -68,6 +69,11 @@ class Reorder(Part):
     @property
     def kept_bits(self) -> int:
         return self.memory_depth * self.bits
+
+    def compute(self, codes: IntArray) -> IntArray:
+        """Return codes [beats, 1] in the order in which they are read."""
+        reads, _ = self.reading
+        return np.asarray(codes.reshape(-1, reads.max() + 1)[:, reads].reshape(-1, 1))
 
     @property
     def features(self) -> Mapping[str, float]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nnef_hw.arithmetic.numerics import IntArray
 from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.blockram import BlockRam, SinglePortRam, Tiling, tile_memory
 from nnef_hw.hardware.geometry.window import Window
@@ -96,6 +97,14 @@ class RunningPool(Pipe):
     def spram(self) -> int:
         return int(self.single_port is not None)
 
+    def _tiles(self, codes: IntArray) -> IntArray:
+        """Return codes [beats, 1] as [frame, row, in a tile, column, in a tile, channel]."""
+        window, (rows, columns) = self.window, self.window.kernel
+        images = codes.reshape(-1, window.height, window.width, window.channel_blocks)
+        kept = images[:, : window.out_height * rows, : window.out_width * columns]
+        shape = -1, window.out_height, rows, window.out_width, columns, window.channel_blocks
+        return np.asarray(kept.reshape(shape))
+
     @property
     def features(self) -> Mapping[str, float]:
         return {"code bits": self.result_bits}
@@ -130,6 +139,10 @@ class RunningMax(RunningPool):
     label = "maximum"
     costs = "running pool"
 
+    def compute(self, codes: IntArray) -> IntArray:
+        """Return the maxima [beats, 1] of the windows of codes [beats, 1]."""
+        return np.asarray(self._tiles(codes).max(axis=(2, 4)).reshape(-1, 1))
+
 
 @dataclass(frozen=True, kw_only=True)
 class RunningSum(RunningPool):
@@ -150,6 +163,10 @@ class RunningSum(RunningPool):
     @property
     def result_bits(self) -> int:
         return self.acc_bits
+
+    def compute(self, codes: IntArray) -> IntArray:
+        """Return the sums [beats, 1] of the windows of codes [beats, 1]."""
+        return np.asarray(self._tiles(codes).sum(axis=(2, 4)).reshape(-1, 1))
 
 
 def _final_beats(window: Window) -> list[bool]:

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from nnef_hw.arithmetic.numerics import IntArray
 from nnef_hw.hardware.devices import Device
 from nnef_hw.parts.base.part import Pipe, counter_bits
 from nnef_hw.parts.base.timing import Process, Stream
@@ -44,6 +47,14 @@ class Concat(Pipe):
     def __post_init__(self) -> None:
         if len(self.runs) < 2 or min(self.runs) < 1:
             raise ValueError(f"Concat needs at least 2 runs of beats, not {self.runs!r}")
+
+    def compute(self, *operands: IntArray) -> IntArray:
+        """Return the runs of codes [beats, lanes] of all streams, turn by turn."""
+        turns = [
+            codes.reshape(-1, run, self.lanes)
+            for codes, run in zip(operands, self.runs, strict=True)
+        ]
+        return np.concatenate(turns, axis=1).reshape(-1, self.lanes)
 
     @property
     def features(self) -> Mapping[str, float]:
@@ -123,6 +134,16 @@ class Split(Pipe):
     @property
     def _counters(self) -> int:
         return sum(map(counter_bits, (sum(self.runs), len(self.runs), self.turns)))
+
+    def runs_of(self, codes: IntArray) -> list[IntArray]:
+        """Return the codes [beats, lanes] of every run, of codes [beats, lanes]."""
+        turns = codes.reshape(-1, sum(self.runs), self.lanes)
+        pieces = np.split(turns, np.cumsum(self.runs)[:-1], axis=1)
+        return [piece.reshape(-1, self.lanes) for piece in pieces]
+
+    def compute(self, codes: IntArray) -> IntArray:
+        """Return the codes [beats, lanes] of the first run that is kept."""
+        return self.runs_of(codes)[self.kept.index(True)]
 
     @property
     def features(self) -> Mapping[str, float]:

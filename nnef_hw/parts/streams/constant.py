@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from nnef_hw.arithmetic.numerics import IntArray
 from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.blockram import BlockRam, Tiling, tile_memory
 from nnef_hw.parts.base.part import Part, counter_bits, rom_luts
@@ -54,6 +57,10 @@ class Constant(Part):
     @property
     def _counters(self) -> int:
         return counter_bits(self.count) + counter_bits(self.repeats)
+
+    def compute(self, *, codes: Sequence[int]) -> IntArray:
+        """Return the codes [beats, 1] of a frame."""
+        return np.tile(codes, self.repeats).reshape(-1, 1)
 
     @property
     def features(self) -> Mapping[str, float]:

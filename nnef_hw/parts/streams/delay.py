@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
+from nnef_hw.arithmetic.numerics import IntArray
 from nnef_hw.hardware.devices import Device
 from nnef_hw.parts.base.part import Pipe, counter_bits
 from nnef_hw.parts.base.timing import Process, Stream
@@ -38,6 +41,10 @@ class Delay(Pipe):
     frame: int
     bits: int
     signed: bool
+
+    def compute(self, codes: IntArray) -> IntArray:
+        """Return codes [beats, 1] behind those that are given until they come."""
+        return np.concatenate([np.full((self.count, 1), self.code), codes])
 
     @property
     def features(self) -> Mapping[str, float]:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.numerics import IntArray
 from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.blockram import BlockRam, Tiling, tile_memory
 from nnef_hw.parts.base.part import Part, counter_bits
@@ -119,6 +120,10 @@ class BlockFifo(Part):
     @property
     def memories(self) -> tuple[Tiling, ...]:
         return (self.memory,)
+
+    def compute(self, codes: IntArray) -> IntArray:
+        """Return codes [beats, lanes] as they come."""
+        return codes
 
     @property
     def features(self) -> Mapping[str, float]:

@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from nnef_hw.arithmetic.numerics import IntArray
 from nnef_hw.hardware.devices import Device, Resources
 from nnef_hw.hardware.geometry.blockram import Tiling
 from nnef_hw.parts.base.part import LogicProducts, Part
@@ -84,6 +87,17 @@ class Lanes(Part, of_parts=True):
     @property
     def spram(self) -> int:
         return self.lanes * self.part.spram
+
+    def compute(
+        self, *operands: IntArray, each: Sequence[Mapping[str, Any]] = (), **contents: Any
+    ) -> IntArray:
+        """Return what every copy makes of its lane of the operands [beats, lanes]."""
+        own = each or [{}] * self.lanes
+        results = [
+            self.part.compute(*(x[:, n : n + 1] for x in operands), **contents, **mine)
+            for n, mine in enumerate(own)
+        ]
+        return np.concatenate(results, axis=1)
 
     @property
     def features(self) -> Mapping[str, float]:

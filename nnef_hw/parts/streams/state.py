@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 
+import numpy as np
+
+from nnef_hw.arithmetic.numerics import IntArray
 from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.blockram import BlockRam, Tiling, tile_memory
 from nnef_hw.parts.base.part import Pipe, counter_bits, rom_luts
@@ -61,6 +64,17 @@ class State(Pipe):
     @property
     def memories(self) -> tuple[Tiling, ...]:
         return (self.tiling,) if self.style == "block" else ()
+
+    def compute(self, passing: IntArray, *, codes: Sequence[int]) -> IntArray:
+        """Return the initial codes, and those [beats, 1] that pass; in loops, before each and last.
+
+        ``codes`` are the initial ones.
+        """
+        first = np.reshape(codes, (-1, 1))
+        if not self.passed:
+            return np.concatenate([first, passing])
+        loops = [codes for loop in passing.reshape(-1, self.passed, 1) for codes in (first, loop)]
+        return np.concatenate([*loops, first])
 
     @property
     def features(self) -> Mapping[str, float]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
+from nnef_hw.arithmetic.numerics import IntArray
 from nnef_hw.hardware.devices import Device, Resources
 from nnef_hw.parts.base.part import Part, Pipe, counter_bits
 from nnef_hw.parts.base.timing import Kernel, Log, Process, Stream
@@ -27,6 +28,10 @@ class Registers(Part):
     def build(self, **contents: Any) -> Any:
         """Return the component; its contents are the ``shape`` of payloads."""
         return self.component_class()(contents["shape"], depth=self.depth)
+
+    def compute(self, payloads: IntArray) -> IntArray:
+        """Return payloads [items, 1] as they come."""
+        return payloads
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
+from nnef_hw.arithmetic.numerics import IntArray
 from nnef_hw.hardware.devices import Device
 from nnef_hw.parts.base.part import Pipe, counter_bits
 from nnef_hw.parts.base.timing import Process, Stream
@@ -50,6 +53,12 @@ class Pack(Pipe):
                 f"Pack channels {self.channels!r} and lanes {self.lanes!r} must be multiples of "
                 f"in_lanes {self.in_lanes!r}"
             )
+
+    def compute(self, codes: IntArray) -> IntArray:
+        """Return beats [beats, lanes] of codes [beats, in_lanes]; what a pixel lacks is 0."""
+        pixels = codes.reshape(-1, self.channels)
+        missing = -self.channels % self.lanes
+        return np.pad(pixels, ((0, 0), (0, missing))).reshape(-1, self.lanes)
 
     @property
     def features(self) -> Mapping[str, float]:

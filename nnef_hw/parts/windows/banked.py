@@ -8,6 +8,7 @@ from itertools import count
 
 import numpy as np
 
+from nnef_hw.arithmetic.numerics import IntArray
 from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.blockram import Tiling, tile_memory
 from nnef_hw.parts.base.part import WindowPart, counter_bits
@@ -92,6 +93,15 @@ class BankedLineBuffer(WindowPart):
         """Registers between the beats and the memories."""
         row = self.beat_bits + counter_bits(self.depth) + 1
         return self.window.kernel[0] * row
+
+    def compute(self, codes: IntArray) -> IntArray:
+        """Return the words [passes, words, taps and lanes] of windows of codes [beats, lanes]."""
+        window = self.window
+        blocks = self.taps(codes).swapaxes(1, 2)
+        if window.by_channel:
+            return np.asarray(blocks.reshape(-1, 1, window.taps * self.lanes))
+        passes = blocks.repeat(window.passes, axis=0)
+        return np.asarray(passes.reshape(-1, window.channel_blocks, window.taps * self.lanes))
 
     @property
     def features(self) -> Mapping[str, float]:

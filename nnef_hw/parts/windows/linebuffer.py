@@ -11,6 +11,7 @@ from math import gcd
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.numerics import IntArray
 from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.blockram import Tiling, tile_memory
 from nnef_hw.hardware.geometry.window import Window
@@ -133,6 +134,15 @@ class LineBuffer(WindowPart):
     @property
     def memories(self) -> tuple[Tiling, ...]:
         return (self.memory,)
+
+    def compute(self, codes: IntArray) -> IntArray:
+        """Return the words [passes, words, lanes] of every window of codes [beats, lanes]."""
+        taps, window = self.taps(codes), self.window
+        if window.by_channel:
+            passes = taps.swapaxes(1, 2)
+        else:
+            passes = taps[:, None].repeat(window.passes, axis=1)
+        return np.asarray(passes.reshape(-1, window.pass_words, self.lanes))
 
     @property
     def features(self) -> Mapping[str, float]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
+from nnef_hw.arithmetic.numerics import IntArray
 from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.blockram import Tiling, tile_memory
 from nnef_hw.parts.base.part import Pipe, WindowPart, counter_bits
@@ -58,6 +61,11 @@ class ParallelLineBuffer(WindowPart, Pipe):
     @property
     def memories(self) -> tuple[Tiling, ...]:
         return () if self.memory is None else (self.memory,)
+
+    def compute(self, codes: IntArray) -> IntArray:
+        """Return the words [passes, 1, taps and lanes] of every window of codes [beats, lanes]."""
+        taps = self.taps(codes).repeat(self.window.passes, axis=0)
+        return np.asarray(taps.reshape(len(taps), 1, -1))
 
     @property
     def features(self) -> Mapping[str, float]:

@@ -6,46 +6,13 @@ from functools import partial
 
 import numpy as np
 
-from claims.frames import RAM, beats, claim, marked
+from claims.frames import beats, claim, marked
 from claims.operators import sum_items
 from nnef_hw import parts
-from nnef_hw.arithmetic.numerics import QType, Requant, exp_table, softmax_codes
-from nnef_hw.arithmetic.tables import look_up
+from nnef_hw.arithmetic.numerics import Requant
 from nnef_hw.arithmetic.tflite.numerics import TfliteRequant
 
 __all__ = ["FUNCTIONS"]
-
-FORMAT = {"in_signed": False, "out_signed": False, "ram": RAM}
-
-
-def table(lanes):
-    part = parts.Table(in_bits=2, out_bits=2, lanes=lanes, **FORMAT)
-    entries = [3, 1, 0, 2]
-    return claim(
-        part.build(entries=entries), marked(3 * lanes),
-        lambda codes: beats(np.take(entries, codes), lanes), lanes=lanes,
-    )  # fmt: skip
-
-
-def interpolated_table():
-    source = QType(9, False, 1.0, 0)
-    part = parts.InterpolatedTable(in_bits=9, out_bits=4, rise_bits=3, **FORMAT)
-    knots = [3, *([1, 2] * 128)]
-    return claim(
-        part.build(knots=knots), marked(2, mark=3),
-        lambda codes: beats(look_up(np.array(knots), codes, source)), frame_bits=3,
-    )  # fmt: skip
-
-
-def corrected_table():
-    part = parts.CorrectedTable(
-        in_bits=9, out_bits=4, rise_bits=4, index_width=8, correction_bits=4, **FORMAT
-    )
-    entries = np.array([5, 2, 7, 1, *([0] * 508)])
-    return claim(
-        part.build(entries=entries.tolist()), marked(2, mark=3),
-        lambda codes: beats(entries[codes]), frame_bits=3,
-    )  # fmt: skip
 
 
 def sums(codes):
@@ -97,20 +64,7 @@ def tflite_requantizer(digit_bits):
     )  # fmt: skip
 
 
-def softmax(channels):
-    part = parts.Softmax(channels=channels, bits=2, signed=False, ram=RAM)
-    entries = exp_table(0.7, 4)
-    return claim(
-        part.build(table=entries.tolist()), marked(channels, mark=2),
-        lambda codes: beats(softmax_codes(codes.reshape(-1, channels), entries)),
-        needs=[channels - 1] * channels, frame_bits=3, patience=part.latency + 2,
-    )  # fmt: skip
-
-
 FUNCTIONS = {
-    "Table": {"one lane": partial(table, 1), "lanes": partial(table, 2)},
-    "InterpolatedTable": {"rise": interpolated_table},
-    "CorrectedTable": {"corrections": corrected_table},
     "Requantizer": {
         "a sum per cycle": partial(requantizer, 1, 3),
         "one stage": partial(requantizer, 1, 1),
@@ -123,5 +77,4 @@ FUNCTIONS = {
         "a sum per cycle": partial(tflite_requantizer, 31),
         "two cycles": partial(tflite_requantizer, 16),
     },
-    "Softmax": {"two channels": partial(softmax, 2)},
 }  # fmt: skip

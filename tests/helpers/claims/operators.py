@@ -5,25 +5,12 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from prover import Claim
 
-from claims.frames import RAM, beats, claim, marked, payloads
+from claims.frames import RAM, beats, claim, marked
 from nnef_hw import parts
-from nnef_hw.arithmetic.numerics import AddRequant, argmax_codes, argmin_codes
 from nnef_hw.hardware.geometry.window import Window
 
 __all__ = ["OPERATORS"]
-
-
-def argmax(channels, greatest):
-    part = parts.Argmax(channels=channels, bits=2, signed=False, greatest=greatest)
-
-    def golden(codes):
-        pixels = codes.reshape(-1, channels)
-        return beats((argmax_codes if greatest else argmin_codes)(pixels))
-
-    frames = marked(2 * channels, base=1, mark=2 if greatest else 0)
-    return claim(part.build(), frames, golden, needs=[channels - 1, 2 * channels - 1])
 
 
 def words(codes, length):
@@ -95,56 +82,7 @@ def tiling(height, width, channels, kernel):
                   by_channel=True)  # fmt: skip
 
 
-def two_operands(part, golden, make=beats, *, count=2, marks=(0, 1), **contents):
-    """The mark stands in one operand while the other one's codes are equal, and then in that."""
-    component = part.build(**contents)
-    frames = marked(count, base=marks[0], mark=marks[1])
-    a = [*frames, *[frames[0]] * count]
-    b = [frames[0], *[frames[0]] * count, *frames[1:]]
-    return Claim(
-        component=component,
-        inputs={"a": payloads(component.a, map(beats, a)),
-                "b": payloads(component.b, map(beats, b))},
-        outputs={"o": payloads(component.o, [make(golden(*x)) for x in zip(a, b, strict=True)])},
-        frame_bits=4, patience=8,
-    )  # fmt: skip
-
-
-TWO = {"in_bits": (2, 2), "in_signed": (False, False)}
-
-
-def eltwise_sum():
-    requant = AddRequant((3, -5), 2, 4, 0, 7, mult_bits=4)
-    part = parts.EltwiseSum(**TWO, out_bits=3, out_signed=False)
-    return two_operands(part, lambda a, b: requant.apply(a - 1, b), requant=requant,
-                        in_zero_points=(1, 0))  # fmt: skip
-
-
-def eltwise_product():
-    part = parts.EltwiseProduct(**TWO)
-    return two_operands(part, lambda a, b: (a - 2) * (b - 1), sum_items, in_zero_points=(2, 1))
-
-
-def eltwise_extremum(greatest):
-    part = parts.EltwiseExtremum(bits=2, signed=False, greatest=greatest)
-    return two_operands(part, np.maximum if greatest else np.minimum,
-                        marks=(1, 2) if greatest else (2, 1))  # fmt: skip
-
-
-def table_sum():
-    part = parts.TableSum(**TWO, acc_bits=5, ram=RAM)
-    entries = [1, 3, 5, 7], [-2, 2, 4, 0]
-    return two_operands(
-        part, lambda a, b: np.take(entries[0], a) + np.take(entries[1], b), sum_items,
-        entries=entries,
-    )  # fmt: skip
-
-
 OPERATORS = {
-    "Argmax": {
-        "largest": partial(argmax, 3, True), "smallest": partial(argmax, 2, False),
-        "one channel": partial(argmax, 1, True),
-    },
     "MaxPool": {"passes": partial(maximum, 3, 2), "words": partial(maximum, 1, 3)},
     "SumPool": {"passes": partial(total, 3, 2), "words": partial(total, 1, 3)},
     "RunningMax": {
@@ -160,10 +98,4 @@ OPERATORS = {
                                acc_bits=5),
     },
     "Lanes": {"two": partial(side_by_side, 2), "three": partial(side_by_side, 3)},
-    "EltwiseSum": {"sum": eltwise_sum},
-    "EltwiseProduct": {"product": eltwise_product},
-    "EltwiseExtremum": {
-        "maximum": partial(eltwise_extremum, True), "minimum": partial(eltwise_extremum, False),
-    },
-    "TableSum": {"sum": table_sum},
 }  # fmt: skip

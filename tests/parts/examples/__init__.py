@@ -1,0 +1,15 @@
+"""All examples, by the class of their part and by a name: the one table that tests run.
+
+A new part has its examples in the module of its room; :class:`.Example` says what one is made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from examples.example import Example
+from examples.functions import FUNCTIONS
+
+__all__ = ["EXAMPLES"]
+
+EXAMPLES: Mapping[str, Mapping[str, Example]] = {**FUNCTIONS}

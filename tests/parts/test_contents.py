@@ -1,0 +1,55 @@
+# amaranth: UnusedElaboratable=no
+"""Contents with which a component cannot be made."""
+
+import re
+
+import numpy as np
+import pytest
+from examples.example import RAM
+
+from nnef_hw import parts
+from nnef_hw.arithmetic.numerics import AddRequant, QType
+from nnef_hw.arithmetic.tflite.division import tflite_quotient
+from nnef_hw.parts.functions.corrected_table import corrected_table
+
+U8 = {"in_bits": 8, "in_signed": False, "out_bits": 8, "out_signed": False, "ram": RAM}
+KNOTS = parts.InterpolatedTable(**U8 | {"in_bits": 12}, rise_bits=2)
+BENT = np.arange(512)
+BENT[::2] += 1  # as steep between knots as before
+BENT[3::8] -= 2
+STRAIGHT = corrected_table(np.arange(512), *[QType(9, False, 1.0)] * 2, RAM)
+SUM = parts.EltwiseSum(in_bits=(8, 8), in_signed=(True, True), out_bits=8, out_signed=True)
+UNSIGNED = parts.EltwiseSum(in_bits=(8, 8), in_signed=(True, True), out_bits=8, out_signed=False)
+
+
+def sum_to(lo, hi):
+    return {"requant": AddRequant((1, 1), 4, 0, lo, hi), "in_zero_points": (0, 0)}
+
+
+REFUSED = {
+    "Table needs 256 entries, not 255": (parts.Table(**U8), {"entries": [0] * 255}),
+    "Table needs 256 entries, not 257": (parts.Table(**U8), {"entries": [0] * 257}),
+    "InterpolatedTable needs 257 knots, not 256": (KNOTS, {"knots": [0] * 256}),
+    "InterpolatedTable rises -2..2 do not fit 2 bits": (KNOTS, {"knots": [0, 2, *[0] * 255]}),
+    "needs 512 entries, not 511": (STRAIGHT, {"entries": list(range(511))}),
+    "corrections -3..0 do not fit 1 bits": (STRAIGHT, {"entries": BENT.tolist()}),
+    "TableSum has 15 entries for the 16 codes of b": (
+        parts.TableSum(in_bits=(4, 4), in_signed=(True, True), acc_bits=8, ram=RAM),
+        {"entries": ([0] * 16, [0] * 15)},
+    ),
+    "Quotient limits -64..63 must lie within -32..31": (
+        parts.Quotient(in_bits=(4, 4), in_signed=(True, True), out_bits=6, out_signed=True,
+                       digit_bits=1, ram=RAM),
+        {"requant": tflite_quotient((0.5, 0.1), QType(7, True, 0.3, 1)), "in_zero_points": (0, 0)},
+    ),
+    "EltwiseSum limits -129..127 must lie within -128..127": (SUM, sum_to(-129, 127)),
+    "EltwiseSum limits -128..128 must lie within -128..127": (SUM, sum_to(-128, 128)),
+    "EltwiseSum limits -128..127 must lie within 0..255": (UNSIGNED, sum_to(-128, 127)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("message", "case"), REFUSED.items(), ids=REFUSED)
+def test_refuses(message, case):
+    part, contents = case
+    with pytest.raises(ValueError, match=re.escape(message)):
+        part.component_class()(part, **contents)
