@@ -67,7 +67,8 @@ rtl.readers rtl.windows
 rtl.streams
 rtl.base rtl
 parts
-parts.arrays parts.functions parts.images parts.readers parts.engine
+parts.engine
+parts.arrays parts.functions parts.images parts.readers
 parts.streams parts.windows
 parts.base
 system

@@ -22,6 +22,7 @@ from nnef_hw.parts.functions.interpolated_table import InterpolatedTable
 from nnef_hw.parts.functions.normalize import Normalize
 from nnef_hw.parts.functions.pipelined_softmax import PipelinedSoftmax
 from nnef_hw.parts.functions.quotient import Quotient
+from nnef_hw.parts.functions.shared_normalize import SharedNormalize
 from nnef_hw.parts.functions.softmax import Softmax
 from nnef_hw.parts.functions.table import Table
 from nnef_hw.parts.functions.tablesum import TableSum
@@ -90,6 +91,7 @@ __all__ = [
     "RunningSum",
     "SdramReader",
     "SdramWords",
+    "SharedNormalize",
     "Skid",
     "Softmax",
     "Split",

@@ -8,13 +8,14 @@ from nnef_hw.parts.engine.codes import Residents
 from nnef_hw.parts.engine.engine import Engine
 from nnef_hw.parts.engine.narrow import NARROW_BITS, NarrowWeights
 from nnef_hw.parts.engine.pairs import Gather, Minima
-from nnef_hw.parts.engine.program import BEAT_BITS
+from nnef_hw.parts.engine.program import BEAT_BITS, Kind
 from nnef_hw.parts.engine.residual import SharedBank, TensorSums
 from nnef_hw.parts.engine.sizes import CODE_BITS
 from nnef_hw.parts.engine.tables import Tables
 from nnef_hw.rtl.base.memory import TiledMemory
 from nnef_hw.rtl.base.primitives import delayed
 from nnef_hw.rtl.engine.border import border_ports
+from nnef_hw.rtl.engine.units import UnitConstants, connect_fields, write_table
 
 __all__ = ["SharedEngine"]
 
@@ -47,6 +48,8 @@ class SharedEngine(wiring.Component):
         those at outputs.
     padded : list[bool]
         Whether any beats of an input are padding that is loaded with it.
+    units : list[dict]
+        Contents of the parts that tensors pass.
 
     Members
     -------
@@ -63,9 +66,10 @@ class SharedEngine(wiring.Component):
 
     def __init__(
         self, part: Engine, *, sources, targets, padded, program=(), weights=(), constants=(),
-        entries=(),
+        entries=(), units=(),
     ):  # fmt: skip
         self.part = part
+        self.units = units
         self.contents = {"row": program, "constant": constants, "weight": weights}
         self.entries = entries
         self.sources, self.targets, self.padded = sources, targets, padded
@@ -96,22 +100,36 @@ class SharedEngine(wiring.Component):
         m.submodules.sequencer = sequencer = part.sequencer.build(part)
         m.submodules.requantizer = requantizer = part.requantizer.build(part)
         m.submodules.array = array = part.array.build(part)
+        units = () if part.units is None else part.units.units
+        # What comes from units, and goes there, has numbers behind those of other ports.
+        behind = max(len(self.sources), len(self.targets))
+        numbers = [
+            [*range(count), *range(behind, behind + len(units))]
+            for count in (len(self.sources), len(self.targets))
+        ]
         m.submodules.loader = loader = part.loader.build(
-            part, formats=self.sources, padded=self.padded
+            part, formats=[*self.sources, *((*unit.target, 1) for unit in units)],
+            padded=[*self.padded, *[True] * len(units)], numbers=numbers[0],
         )
-        m.submodules.sender = sender = part.sender.build(part, formats=self.targets)
+        m.submodules.sender = sender = part.sender.build(
+            part, formats=[*self.targets, *((*unit.source, 1) for unit in units)],
+            numbers=numbers[1],
+        )
         m.submodules.codes = codes = part.codes.build(part)
         ring = part.ring
         places, words = (self._memories if ring is None else self._feed)(m, sequencer)
         parameters = sequencer.parameters
         sent = Signal()
-        m.d.sync += sent.eq(sender.done)
+        # What passes a unit has ended when it is loaded.
+        m.d.sync += sent.eq(
+            sender.done & (parameters.kind != Kind.STREAM) if units else sender.done
+        )
         m.d.comb += sequencer.done.eq(loader.done | sent)
         # A word is read, then padded, then stands with its weights before the multipliers.
         word = Signal(part.array.word_bits, reset_less=True)
-        for outer, inner in zip(self.inputs, loader.streams, strict=True):
+        for outer, inner in zip(self.inputs, loader.streams, strict=False):
             wiring.connect(m, wiring.flipped(outer), inner)
-        for inner, outer in zip(sender.streams, self.outputs, strict=True):
+        for inner, outer in zip(sender.streams, self.outputs, strict=False):
             wiring.connect(m, inner, wiring.flipped(outer))
         for component in (loader, sender, requantizer):
             m.d.comb += component.parameters.eq(parameters)
@@ -127,7 +145,10 @@ class SharedEngine(wiring.Component):
             codes.read_address.eq(Mux(sender.is_active, sender.address, sequencer.word.read)),
             places["row"].eq(sequencer.row_address),
             sequencer.row.eq(words["row"]),
-            places["constant"].eq(requantizer.constant_address),
+            places["constant"].eq(
+                self._units(m, units, loader, sender, sequencer, words)
+                if units else requantizer.constant_address
+            ),
             requantizer.constant.eq(words["constant"]),
             places["weight"].eq(delayed(m, sequencer.word.weight, late, name="weight_place")),
             array.word.eq(sequencer.word),
@@ -187,7 +208,8 @@ class SharedEngine(wiring.Component):
             m.d.comb += [tables.i.eq(result), tables.parameters.eq(parameters)]
             if ring is not None:
                 feed = m.submodules.feed
-                own = feed.table_address < own_tables.beats if tail_beats else 1
+                alone = part.table_beats == own_tables.beats
+                own = 1 if alone else feed.table_address < own_tables.beats
                 m.d.comb += [
                     tables.write_address.eq(feed.table_address),
                     tables.write_data.eq(feed.table_data),
@@ -203,6 +225,47 @@ class SharedEngine(wiring.Component):
             ]
         self._write(m, sequencer, result, loader, codes)
         return m
+
+    def _units(self, m, units, loader, sender, sequencer, words):
+        """Build the parts that tensors pass; return where constants are read."""
+        part = self.part
+        address = m.submodules.requantizer.constant_address
+        first_beat = 0 if part.find(Tables) is None else part.find(Tables).beats
+        # What the next instruction is stands before results on their way have their constants.
+        begin, running = Signal(name="unit_begins"), Signal(name="unit_runs")
+        m.d.sync += begin.eq(sequencer.begin)
+        with m.If(sequencer.end):
+            m.d.sync += running.eq(0)
+        with m.Elif(sequencer.begin):
+            m.d.sync += running.eq(sequencer.parameters.kind == Kind.STREAM)
+        for n, (unit, contents) in enumerate(zip(units, self.units, strict=True)):
+            component = unit.part.build(**contents)
+            m.submodules[f"unit{n}"] = component
+            [operand] = unit.part.operands(component)
+            wiring.connect(m, sender.streams[len(self.targets) + n], operand)
+            wiring.connect(m, unit.part.result(component), loader.streams[len(self.sources) + n])
+            connect_fields(m, unit, component, sequencer.parameters)
+            if unit.table_beats:
+                feed = m.submodules.feed
+                write_table(
+                    m, component, unit.part, first_beat, address=feed.table_address,
+                    data=feed.table_data, enable=feed.table_enable,
+                )
+                first_beat += unit.table_beats
+            if unit.constant_bits:
+                reader = UnitConstants(part, channels=unit.part.channels)
+                m.submodules[f"constants{n}"] = reader
+                m.d.comb += [
+                    reader.begin.eq(begin),
+                    reader.first.eq(sequencer.word.constant),
+                    reader.taken.eq(component.constant_taken),
+                    reader.word.eq(words["constant"]),
+                    component.constant.eq(reader.constant),
+                ]
+                number = max(len(self.sources), len(self.targets)) + n
+                is_chosen = running & (sequencer.parameters.port == number)
+                address = Mux(is_chosen, reader.address, address)
+        return address
 
     def _feed(self, m, sequencer):
         """Return the addresses of rows, constants and weights, and what is found there."""

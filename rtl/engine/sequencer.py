@@ -195,6 +195,9 @@ class EngineSequencer(wiring.Component):
             with m.Elif(remaining <= 1):
                 m.d.sync += adding.eq(0)
             sums = adding | active & parameters.adds
+        if self.part.units is not None:
+            # One is read, the other one written.
+            sums |= active & (parameters.kind == Kind.STREAM)
         m.d.comb += self.occupied.eq(
             Cat(active & (parameters.bank == bank) | sums for bank in range(2))
         )

@@ -92,9 +92,14 @@ class Normalize(wiring.Component):
         self.zero_point = zero_point
         self.mult = mult
         self.offset = offset
+        super().__init__(self._streams(part))
+
+    @staticmethod
+    def _streams(part):
+        """Return the members that are streams."""
         codes = beat_layout(bits=part.bits, signed=part.signed, lanes=1)
         results = beat_layout(bits=part.out_bits, signed=part.out_signed, lanes=1)
-        super().__init__({"i": In(stream.Signature(codes)), "o": Out(stream.Signature(results))})
+        return {"i": In(stream.Signature(codes)), "o": Out(stream.Signature(results))}
 
     def elaborate(self, platform):
         m = Module()
@@ -107,7 +112,7 @@ class Normalize(wiring.Component):
     def _difference(self, code):
         """Return a code less its zero point; where the mean is taken, less the middle code."""
         if not self.part.centered:
-            return code - self.zero_point
+            return code - self._zero_point()
         return code if self.part.signed else Cat(code[:-1], ~code[-1]).as_signed()
 
     def _position(self, m, advance, *, name):
@@ -181,7 +186,7 @@ class Normalize(wiring.Component):
         remainder = Signal(ROOT_BITS + 1, reset_less=True)
         root = Signal(ROOT_BITS, reset_less=True)
         inverse = Signal(FACTOR_BITS, reset_less=True)
-        exponent = Signal(range(width // 2), reset_less=True)
+        exponent = Signal(range(width // 2 + part.finer), reset_less=True)
         step = Signal(range(max(part.sum_bits, width // 2, ROOT_BITS)))
         bank = Signal(name="root_bank")
         self.taken = taken = Signal()
@@ -217,7 +222,7 @@ class Normalize(wiring.Component):
                 magnitude = Signal(part.sum_bits)
                 m.d.comb += magnitude.eq(Mux(kept[-1], -kept, kept))
                 m.d.sync += [
-                    radicand.eq(radicand + max(self.requant.epsilon, 0)),
+                    radicand.eq(radicand + self._epsilon()),
                     moved.eq(magnitude),
                     bits_left.eq(magnitude),
                 ]
@@ -237,7 +242,7 @@ class Normalize(wiring.Component):
                 # 0 only without an epsilon: the codes, and so the results, are all the same
                 m.d.sync += [
                     radicand[0].eq(radicand[0] | ~radicand.any()),
-                    exponent.eq(width // 2 - 1),
+                    exponent.eq(width // 2 - 1 + self._finer()),
                     remainder.eq(0),
                     root.eq(0),
                 ]
@@ -331,18 +336,14 @@ class Normalize(wiring.Component):
         with m.If(advance):
             m.d.sync += [exponent.eq(item.digits), normal.eq(product >> exponent)]
         valid, last = self._later(m, advance, (item.valid, item.last), 2, name="normal")
-        scales = [abs(mult) | (mult < 0) << FACTOR_BITS for mult in self.mult]
-        scale = self._in_turn(m, "scales", scales, FACTOR_BITS + 1, part.tables[0], advance & valid)
+        scale, beside = self._scale(m, advance & valid)
         item = self._product(m, platform, "scale", advance, _Item(
-            valid, last, Mux(scale[-1], -normal, normal), scale[:FACTOR_BITS], Const(0),
-            Const(0, FACTOR_BITS)))
+            valid, last, Mux(scale[-1], -normal, normal), Cat(scale[:FACTOR_BITS], beside),
+            Const(0), Const(0, FACTOR_BITS)))
 
-        whole = Cat(item.low, item.product).as_signed() >> requant.shift - OFFSET_BITS
         valid, last = self._later(m, advance, (item.valid, item.last), 1, name="scaled")
-        half = (1 << OFFSET_BITS - 1) + (requant.zero_point << OFFSET_BITS)
-        offset = self._in_turn(m, "offsets", [offset + half for offset in self.offset],
-                               part.offset_bits, part.tables[1], advance & valid).as_signed()
-        total = whole + offset
+        offset = self._offset(m, advance, valid, item.digits)
+        total = self._whole(Cat(item.low, item.product).as_signed()) + offset
         limits = signed_bits(requant.lo, requant.hi)
         rounded = Signal(signed(max(len(total) - OFFSET_BITS, limits)), name="rounded",
                          reset_less=True)
@@ -355,6 +356,36 @@ class Normalize(wiring.Component):
             results.i.payload.last.eq(last),
             results.i.payload.data[0].eq(Mux(rounded < lo, lo, Mux(rounded > hi, hi, rounded))),
         ]
+
+    def _epsilon(self):
+        """Return what is added to the variance."""
+        return max(self.requant.epsilon, 0)
+
+    def _finer(self):
+        """Return by how many bits the fraction is longer than that of the normalized numbers."""
+        return 0
+
+    def _zero_point(self):
+        """Return that of the codes."""
+        return self.zero_point
+
+    def _scale(self, m, take):
+        """Return the scale of the next item, and what else comes along with it."""
+        scales = [abs(mult) | (mult < 0) << FACTOR_BITS for mult in self.mult]
+        scale = self._in_turn(m, "scales", scales, FACTOR_BITS + 1, self.part.tables[0], take)
+        return scale, Const(0, 0)
+
+    def _whole(self, product):
+        """Return the product in 2**-10 of a result's step."""
+        return product >> self.requant.shift - OFFSET_BITS
+
+    def _offset(self, m, advance, valid, beside):
+        """Return what is added to that: to an item, a step after it left with ``beside``."""
+        half = (1 << OFFSET_BITS - 1) + (self.requant.zero_point << OFFSET_BITS)
+        offsets = [offset + half for offset in self.offset]
+        offset = self._in_turn(
+            m, "offsets", offsets, self.part.offset_bits, self.part.tables[1], advance & valid)
+        return offset.as_signed()
 
     @staticmethod
     def _later(m, advance, flags, steps, *, name):

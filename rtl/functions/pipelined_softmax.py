@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from nnef_hw import parts
 from nnef_hw.rtl.base.memory import TiledMemory
-from nnef_hw.rtl.functions.softmax import ExponentialLookup, saturated
+from nnef_hw.rtl.functions.softmax import ExponentialLookup, saturated, table_ports
 from nnef_hw.rtl.streams.stream import beat_layout
 
 __all__ = ["PipelinedSoftmax"]
@@ -60,7 +60,8 @@ class PipelinedSoftmax(wiring.Component):
     Parameters
     ----------
     table : list[int]
-        :func:`nnef_hw.arithmetic.numerics.exp_table`.
+        :func:`nnef_hw.arithmetic.numerics.exp_table`, of several one behind the other; not needed
+        if they are written.
     is_masked : bool
         The lowest code is hidden.
 
@@ -68,11 +69,13 @@ class PipelinedSoftmax(wiring.Component):
     -------
     i : In(stream.Signature(beat_layout))
     o : Out(stream.Signature(beat_layout))
+    table_number, table_address, table_data, table_enable : In
+        See :func:`.table_ports`.
     """
 
     unproved = "the solver finds no invariant in 150 s; tests simulate it under stalls"
 
-    def __init__(self, part: parts.PipelinedSoftmax, *, table, is_masked=False):
+    def __init__(self, part: parts.PipelinedSoftmax, *, table=(), is_masked=False):
         self.part = part
         self.table = table
         self.is_masked = is_masked
@@ -80,6 +83,7 @@ class PipelinedSoftmax(wiring.Component):
         super().__init__({
             "i": In(stream.Signature(codes)),
             "o": Out(stream.Signature(beat_layout(bits=part.out_bits, signed=False, lanes=1))),
+            **table_ports(part),
         })
 
     def elaborate(self, platform):
@@ -94,7 +98,7 @@ class PipelinedSoftmax(wiring.Component):
         total = _Total(part.sum_bits)
         self._load(m, code, codes, banks)
         lookup = ExponentialLookup(
-            m, part, self.table, codes, code.shape(), is_masked=self.is_masked)
+            m, part, self.table, codes, code.shape(), self, is_masked=self.is_masked)
         self._sum(m, codes, lookup, exponentials, banks, total)
         self._divide(m, exponentials, total)
         return m

@@ -12,10 +12,15 @@ __all__ = ["ExponentialLookup", "PixelSum", "Softmax", "saturated", "table_ports
 
 
 def table_ports(part):
-    """Return the members by which a softmax gets its table, if that is written."""
+    """Return the members by which a softmax gets its tables, if these are written, and chooses one.
+
+    ``table_number`` is that of the one that it takes, of several.
+    """
+    chosen = {"table_number": In(range(part.tables))} if part.tables > 1 else {}
     if not part.is_written:
-        return {}
+        return chosen
     return {
+        **chosen,
         "table_address": In(range(part.table_memory.depth)),
         "table_data": In(part.exponential_bits),
         "table_enable": In(1),
@@ -43,8 +48,8 @@ class ExponentialLookup:
         The codes; its read address is the user's business.
     code_shape : Shape
         Shape of a code.
-    writer : Component
-        Whose :func:`table_ports` write the table; None if these are the exponentials for ever.
+    owner : Component
+        The softmax, whose :func:`table_ports` write and choose tables, if there are any.
     is_masked : bool
         The lowest code is hidden: its exponential is 0, unless it is the greatest one.
 
@@ -60,14 +65,14 @@ class ExponentialLookup:
         Whether no exponential is on its way.
     """
 
-    def __init__(self, m, part, table, codes, code_shape, writer=None, *, is_masked=False):
-        exponentials = TiledMemory(part.table_memory, words=table, writable=writer is not None)
+    def __init__(self, m, part, table, codes, code_shape, owner, *, is_masked=False):
+        exponentials = TiledMemory(part.table_memory, words=table, writable=part.is_written)
         m.submodules.table = exponentials
-        if writer is not None:
+        if part.is_written:
             m.d.comb += [
-                exponentials.write_address.eq(writer.table_address),
-                exponentials.write_data.eq(writer.table_data),
-                exponentials.write_enable.eq(writer.table_enable),
+                exponentials.write_address.eq(owner.table_address),
+                exponentials.write_data.eq(owner.table_data),
+                exponentials.write_enable.eq(owner.table_enable),
             ]
         self.read = Signal(name="read_code")
         self.maximum = Signal(code_shape, name="greatest_code")
@@ -77,7 +82,7 @@ class ExponentialLookup:
         m.d.comb += [
             codes.read_enable.eq(1),
             stored.eq(codes.read_data),
-            exponentials.read_address.eq(self.maximum - stored),
+            exponentials.read_address.eq(self._entry(part, owner, self.maximum - stored)),
             exponentials.read_enable.eq(1),
         ]
         m.d.sync += reading.eq(Cat(self.read, reading))
@@ -90,6 +95,13 @@ class ExponentialLookup:
         m.d.sync += self.exponential.eq(found)
         self.valid = reading[-1]
         self.idle = ~reading.any()
+
+    @staticmethod
+    def _entry(part, owner, difference):
+        """Return the place of a difference in the table that is chosen."""
+        if part.tables == 1:
+            return difference
+        return Cat(difference[: part.bits], owner.table_number)
 
 
 class PixelSum:
@@ -128,8 +140,7 @@ class PixelSum:
         m.submodules.codes = codes
         self.i = i
         self.lookup = lookup = ExponentialLookup(
-            m, part, table, codes, code.shape(), owner if part.is_written else None,
-            is_masked=is_masked,
+            m, part, table, codes, code.shape(), owner, is_masked=is_masked,
         )
         self.exponential = lookup.exponential
         self.index = index = Signal(range(part.channels), name="index")
@@ -203,14 +214,15 @@ class Softmax(wiring.Component):
     Parameters
     ----------
     table : list[int]
-        :func:`nnef_hw.arithmetic.numerics.exp_table`; not needed if it is written.
+        :func:`nnef_hw.arithmetic.numerics.exp_table`, of several one behind the other; not needed
+        if they are written.
     is_masked : bool
         The lowest code is hidden.
 
     Members
     -------
-    table_address, table_data, table_enable : In
-        An exponential is written; only if ``part.is_written``.
+    table_number, table_address, table_data, table_enable : In
+        See :func:`table_ports`.
     i : In(stream.Signature(beat_layout))
     o : Out(stream.Signature(beat_layout))
     """

@@ -29,12 +29,13 @@ class TfliteSoftmax(wiring.Component):
     Parameters
     ----------
     table : list[int]
-        :func:`nnef_hw.arithmetic.tflite.numerics.tflite_exp_table`; not needed if it is written.
+        :func:`nnef_hw.arithmetic.tflite.numerics.tflite_exp_table`, of several one behind the
+        other; not needed if they are written.
 
     Members
     -------
-    table_address, table_data, table_enable : In
-        An exponential is written; only if ``part.is_written``.
+    table_number, table_address, table_data, table_enable : In
+        See :func:`.table_ports`.
     i : In(stream.Signature(beat_layout))
     o : Out(stream.Signature(beat_layout))
     """

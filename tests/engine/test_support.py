@@ -32,23 +32,17 @@ def builder():
     return builder
 
 
-def test_a_softmax_in_the_middle(builder, rng):
-    x = builder.op("softmax", "x", name="soft", axes=[1])
-    builder.conv(x, rng.normal(size=(2, 4, 1, 1)))
-    [text] = refused(builder)
-    assert "softmax 'soft': the engine does not compute it yet but at the end" in text
-
-
 def test_states_hide_nothing(builder, rng):
     """What else is refused is told too."""
     kept = builder.state("kept", np.zeros((1, 4, 4, 4)))
     builder.update(kept, builder.op("add", "x", kept, name="total"))
-    x = builder.op("softmax", "total", name="soft", axes=[1])
-    builder.conv(x, rng.normal(size=(2, 4, 1, 1)))
+    joined = builder.op("concat", builder.conv("total", rng.normal(size=(3, 4, 1, 1))), "total",
+                        axis=1, shape=[1, 7, 4, 4], name="joined")  # fmt: skip
+    builder.conv(joined, rng.normal(size=(2, 7, 1, 1)))
     texts = refused(builder)
     assert len(texts) == 2
     assert "the variable 'kept' keeps a value between inferences" in texts[0]
-    assert "softmax 'soft'" in texts[1]
+    assert "concat 'joined'" in texts[1]
 
 
 def test_operands_that_are_no_reason(builder, rng):

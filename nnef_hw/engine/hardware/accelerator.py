@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth import Cat, Module, Signal
+from amaranth import Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -13,6 +13,7 @@ from nnef_hw.hardware.devices import find_device
 from nnef_hw.parts.engine.program import BEAT_BITS
 from nnef_hw.rtl.base.reset import WithReset
 from nnef_hw.rtl.engine.engine import SharedEngine
+from nnef_hw.rtl.engine.units import write_table
 from nnef_hw.rtl.readers.pads import Pads, connect_pads, pad_ports
 from nnef_hw.rtl.streams.stream import beat_layout
 
@@ -107,6 +108,7 @@ class EngineAccelerator(wiring.Component):  # type: ignore[misc]
             sources=[(x.bits, x.signed, x.lanes) for x in design.placement.inputs],
             padded=[loading.is_padded for loading in design.placement.loadings],
             targets=[(x.bits, x.signed, 1) for x in network.sinks],
+            units=design.program.units.contents,
         )  # fmt: skip
         m.submodules.engine = WithReset(engine, restart)
         for port, stream_ in zip(design.placement.inputs, engine.inputs, strict=True):
@@ -122,7 +124,10 @@ class EngineAccelerator(wiring.Component):  # type: ignore[misc]
                 part = sink.tail.written if own else sink.tail.part
                 component = part.build(**sink.tail.given(table=not own))
                 if own:
-                    self._write_table(m, engine, component, part, beats)
+                    write_table(
+                        m, component, part, beats, address=engine.tail_address,
+                        data=engine.tail_data, enable=engine.tail_enable,
+                    )  # fmt: skip
                     beats += own
                 m.submodules[sink.instance] = WithReset(component, restart)
                 [operand] = part.operands(component)
@@ -130,26 +135,6 @@ class EngineAccelerator(wiring.Component):  # type: ignore[misc]
                 result = part.result(component)
             wiring.connect(m, result, wiring.flipped(getattr(self, sink.port.name)))
         return m
-
-    def _write_table(
-        self, m: Module, engine: SharedEngine, component: Any, part: Any, first: int
-    ) -> None:
-        """Let the table of a tail come from a beat of the engine's on."""
-        per_entry = -(-part.exponential_bits // BEAT_BITS)
-        place = Signal(range(per_entry * part.table_memory.depth), name="table_place")
-        comes = engine.tail_enable & (engine.tail_address >= first)
-        comes &= engine.tail_address < first + per_entry * part.table_memory.depth
-        m.d.comb += place.eq(engine.tail_address - first)
-        entry, data, complete = place, engine.tail_data, comes
-        if per_entry > 1:
-            lower = Signal(BEAT_BITS, name="lower_beat", reset_less=True)
-            with m.If(comes):
-                m.d.sync += lower.eq(engine.tail_data)
-            entry, data, complete = place[1:], Cat(lower, data), comes & place[0]
-        m.d.comb += [
-            component.table_address.eq(entry), component.table_data.eq(data),
-            component.table_enable.eq(complete),
-        ]  # fmt: skip
 
     def _read(self, m: Module, engine: SharedEngine, restart: Any) -> None:
         """Let the memory's image come over and over."""

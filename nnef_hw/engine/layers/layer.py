@@ -242,6 +242,11 @@ class EngineLayer(ABC):
         return self.residual is None and self.table is None
 
     @property
+    def may_look_up(self) -> bool:
+        """Whether a function by table may be applied to its codes: none is yet."""
+        return self.table is None
+
+    @property
     def macs(self) -> int:
         """Multiply-accumulates per frame, padding taps included."""
         return 0

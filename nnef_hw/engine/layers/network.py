@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from nnef_hw.architecture.architecture import Port, port_labels
-from nnef_hw.engine.layers import average, conv, gather, pairs, pool
+from nnef_hw.engine.layers import average, conv, gather, pairs, pool, unit_functions
 from nnef_hw.engine.layers.constant import ConstantLayer, expanded
 from nnef_hw.engine.layers.conv import ConvLayer
 from nnef_hw.engine.layers.layer import EngineContext, EngineLayer, Image, Residual, lowers
@@ -20,7 +20,7 @@ from nnef_hw.ir.layers import Sum, Table, layer_of
 
 __all__ = ["Loading", "Network", "lower"]
 
-LAYERS = (average, conv, gather, pairs, pool)
+LAYERS = (average, conv, gather, pairs, pool, unit_functions)
 """The modules that register how nodes become layers."""
 
 
@@ -57,8 +57,7 @@ class Loading:
         """Return that of an image as it is: every pixel in whole words."""
         if image.channels % lanes == 0:
             return cls.by_word(image, lanes)
-        length = image.blocks(lanes) * lanes
-        return cls(image.pixels, length, 0, image.channels, lanes, lanes, 0)
+        return cls.by_code(image, lanes)
 
     @classmethod
     def filled(cls, image: Image, lanes: int) -> Loading:
@@ -67,6 +66,12 @@ class Loading:
             return cls.by_word(image, min(image.channels, lanes))
         window = image.channels - (image.blocks(lanes) - 1) * lanes
         return cls(image.pixels, image.channels, 0, image.channels, window, lanes, 0)
+
+    @classmethod
+    def by_code(cls, image: Image, lanes: int) -> Loading:
+        """Return that of an image as it is, of which each beat brings a code."""
+        length = image.blocks(lanes) * lanes
+        return cls(image.pixels, length, 0, image.channels, lanes, lanes, 0)
 
     @classmethod
     def by_word(cls, image: Image, codes: int) -> Loading:
@@ -234,7 +239,7 @@ def _lowered(graph: Graph, device: Device) -> Network:
         if is_sum:
             _put_longer_last(graph, context, layers)
         place = _last_reader(graph, context, layers)
-        if place is not None and isinstance(context.layer, Table) and layers[place].table is None:
+        if place is not None and isinstance(context.layer, Table) and layers[place].may_look_up:
             changed: dict[str, Any] = {"tensor": node.name, "table": engine_table(context)}
             layers[place] = replace(layers[place], **changed)
         elif place is not None and is_sum and _may_add(context, layers[place]):

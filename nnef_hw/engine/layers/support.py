@@ -116,9 +116,10 @@ def _problems(
     if node.has(Trait.MOVES):
         yield from _moves(graph, node, order)
         return
+    if node.has(Trait.ALONG_CHANNELS) and list(node.attrs["axes"]) != [1]:
+        yield f"axes = {list(node.attrs['axes'])} are not computed", "use axes = [1]"
+        return
     if node.name in ends:
-        if node.has(Trait.ALONG_CHANNELS) and list(node.attrs["axes"]) != [1]:
-            yield f"axes = {list(node.attrs['axes'])} are not computed", "use axes = [1]"
         return
     if node.op not in lowers:
         where = " but at the end of a network" if node.op in tails else ""

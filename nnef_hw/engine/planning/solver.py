@@ -25,6 +25,8 @@ RINGS = (1024, 512, 256, 128)
 """Words of weights that may come ahead, where they come from a memory."""
 RESULTS = (1, 2, 4, 8, 16)
 """Results that may leave per cycle, at most the lanes, one by one where single-port RAM is used."""
+UNIT_PACES = (1, 2, 4, 8, 16)
+"""Cycles per code that units may take, which have fewer stages then."""
 LEAST_GAIN = 0.97
 """How many times as many cycles twice as many results may take, at most: they take LUTs."""
 _NAMES = {"lut": "LUTs", "dsp": "DSP blocks", "bram": "block RAMs", "spram": "single-port RAMs"}
@@ -131,15 +133,22 @@ def _plans(
 def _with_shape(
     network: Network, size: Shape, target: Target, clock_mhz: float | None, batch: int
 ) -> Iterator[EnginePlan]:
-    """Yield engines of a size; where LUTs are short, with fewer rows that slide, too."""
+    """Yield engines of a size; where LUTs are short, with fewer rows that slide, too.
+
+    And with units that take more cycles per code.
+    """
     most = target.device.lut * target.device.lut_share
     shape: Shape | None = size
     while shape is not None:
         design = Design(network, shape, target.device, batch=batch)
-        plans = [x for own in packings(design) for x in _fed(own, target, clock_mhz)]
-        yield from plans
-        rows = design.program.slide_rows
-        is_crowded = any(plan.resources.lut > most for plan in plans)
+        rows, is_crowded = design.program.slide_rows, True
+        for pace in UNIT_PACES if design.program.units.peers else UNIT_PACES[:1]:
+            if not is_crowded:
+                break
+            paced = design.changed(unit_pace=pace)
+            plans = [x for own in packings(paced) for x in _fed(own, target, clock_mhz)]
+            yield from plans
+            is_crowded = any(plan.resources.lut > most for plan in plans)
         shape = shape._replace(sliding=rows - 1) if rows > 1 and is_crowded else None
 
 

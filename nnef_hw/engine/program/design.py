@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from nnef_hw.engine.layers.layer import EngineLayer, Shape
 from nnef_hw.engine.layers.nest import Nest
 from nnef_hw.engine.layers.network import Network
+from nnef_hw.engine.layers.unit import UnitLayer
 from nnef_hw.engine.memory.choices import MEMORY, chosen
 from nnef_hw.engine.memory.placement import Placement
 from nnef_hw.engine.memory.store import Store
@@ -31,7 +32,7 @@ from nnef_hw.parts.engine.tables import Tables
 __all__ = ["Design"]
 
 _PLACING = frozenset({"network", "shape", "device", "batch", "frame_by_frame"})
-_PROGRAMMING = frozenset({"ring_words", "existing", "packs_weights"})
+_PROGRAMMING = frozenset({"ring_words", "existing", "packs_weights", "unit_pace"})
 """Choices that decide about places, and besides about the program and its engine."""
 
 
@@ -59,6 +60,8 @@ class Design:
         that may wait in block RAM (:class:`.Packets`).
     packs_weights
         Whether two weights are one byte, of layers where they have 4 bits.
+    unit_pace
+        Cycles per code that units may take.
     """
 
     network: Network
@@ -73,6 +76,7 @@ class Design:
     staged: tuple[tuple[int, int], ...] = chosen((), "staged", section=MEMORY)
     queue_words: int = chosen(0, "queue", section=MEMORY)
     packs_weights: bool = chosen(False, "packed_weights")
+    unit_pace: int = chosen(1, "unit_pace")
 
     def changed(self, **choices: Any) -> Design:
         """Return it with other choices, and all of it that they do not decide about.
@@ -107,7 +111,7 @@ class Design:
         """What the array does."""
         return Program(
             self.placement, self.ring_words, self.existing,
-            self._has_residents, self.packs_weights,
+            self._has_residents, self.packs_weights, self.unit_pace,
         )  # fmt: skip
 
     @cached_property
@@ -137,12 +141,17 @@ class Design:
     def constants(self) -> list[int]:
         """Contents of the constant memory: a bias in the low bits, a factor above, its shift.
 
-        Those of results that leave together are a word, the first one lowest.
+        Those of results that leave together are a word, the first one lowest. Of channels that pass
+        a unit they are what it takes of each.
         """
         engine, found = self.engine, []
         bits, together = engine.array.acc_bits, engine.array.results
         rounding = engine.find(SecondRounding)
         for layer in self.layers:
+            if isinstance(layer, UnitLayer):
+                own = layer.constants(self.program.units.of(layer))
+                found += [*own, *[0] * (len(layer.bias(self.shape)) - len(own))]
+                continue
             factors = self.program.factors(layer)
             farther = [0] * len(factors)
             if rounding is not None:

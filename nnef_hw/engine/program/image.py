@@ -103,14 +103,15 @@ def _filling(design: Design, n: int) -> Iterator[int]:
 def _tables(design: Design) -> Iterator[int]:
     """Yield the packet of all tables, if there are any: 0, :data:`.TABLES_FLAG`, their beats.
 
-    A beat is two entries, the lower one first; tables of what stands behind the engine follow, an
-    entry in one beat or two.
+    A beat is two entries, the lower one first; tables of units follow, and of what stands behind
+    the engine, an entry in one beat or two.
     """
     if not design.packets.table_words:
         return
     yield from (0, 1 << TABLES_FLAG)
     pairs = zip(design.entries[::2], design.entries[1::2], strict=True)
     yield from (low | high << CODE_BITS for low, high in pairs)
+    yield from design.program.units.table_beats
     yield from design.program.tail_beats
 
 

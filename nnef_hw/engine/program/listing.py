@@ -28,7 +28,7 @@ def list_program(design: Design) -> Iterator[dict[str, Any]]:
     moved += [sinks[step.n].image.words(lanes) * step.frames for step in placement.sends]
     border, own = iter(moved), iter([run.layer for run in design.program.runs for _ in run.parts])
     for n, (instruction, name) in enumerate(zip(design.instructions, names, strict=True)):
-        layer = next(own) if instruction.kind == Kind.RUN else None
+        layer = next(own) if instruction.kind in {Kind.RUN, Kind.STREAM} else None
         nest = instruction.nest
         reads, writes = instruction.find(ReadPlace), instruction.find(WritePlace)
         row = {

@@ -214,6 +214,6 @@ class Packets:
         found: Counter[str] = Counter()
         every = zip(self.program.names, self.instructions, strict=True)
         for n, (name, instruction) in enumerate(every):
-            if instruction.kind == Kind.RUN:
+            if instruction.kind in {Kind.RUN, Kind.STREAM}:
                 found[name] += 2 * self.stream_words(n)
         return found

@@ -8,10 +8,13 @@ from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
 
-from nnef_hw.engine.layers.layer import EngineLayer, Most, Places, Shape
+from nnef_hw.engine.layers.layer import EngineLayer, Image, Most, Places, Shape
 from nnef_hw.engine.layers.nest import LayerPart
+from nnef_hw.engine.layers.network import Loading
+from nnef_hw.engine.layers.unit import UnitLayer
 from nnef_hw.engine.memory.placement import Placement, Step
 from nnef_hw.engine.program.instruction import Instruction, first_places
+from nnef_hw.engine.program.units import Units
 from nnef_hw.engine.program.weights import contents, packed, weights_read
 from nnef_hw.errors import TargetError
 from nnef_hw.parts.engine.array import Padding, Results
@@ -78,6 +81,8 @@ class Program:
         Whether any packets of the program come from the banks of codes.
     packs_weights
         Whether two weights are one byte, of layers where they have 4 bits.
+    unit_pace
+        Cycles per code that units may take.
     """
 
     placement: Placement
@@ -85,6 +90,7 @@ class Program:
     existing: Engine | None = None
     has_residents: bool = False
     packs_weights: bool = False
+    unit_pace: int = 1
 
     @property
     def layers(self) -> tuple[EngineLayer, ...]:
@@ -143,6 +149,15 @@ class Program:
     def tables(self) -> list[tuple[int, ...]]:
         """The different tables."""
         return list(dict.fromkeys(layer.table for layer in self.layers if layer.table))
+
+    @cached_property
+    def units(self) -> Units:
+        """The units that tensors pass."""
+        return Units(
+            layers=self.layers, ram=self.placement.device.ram, pace=self.unit_pace,
+            is_streamed=self.ring_words > 0,
+            existing=None if self.existing is None else self.existing.units,
+        )  # fmt: skip
 
     @cached_property
     def residual_shift(self) -> int:
@@ -283,19 +298,30 @@ class Program:
 
     def _load(self, step: Step) -> Instruction:
         source, loading = self.placement.network.sources[step.n], self.placement.loadings[step.n]
-        loaded = Loaded(
-            rows=step.frames * loading.rows - 1, length=loading.length - 1, lead=loading.lead,
-            real=loading.lead + loading.real, first_word=loading.window - 1,
-            word_step=loading.step - 1,
-        )  # fmt: skip
         place = WritePlace(write=self.placement.place(source.tensor, step.first))
         return Instruction(Kind.LOAD, (
-            *self._port(step.n), *self._bank(self.placement.places[source.tensor]), place, loaded,
-            Padding(pad=loading.pad),
+            *self._port(step.n), *self._bank(self.placement.places[source.tensor]), place,
+            *_loaded(loading, step.frames),
         ))  # fmt: skip
+
+    def _stream(self, run: Run, layer: UnitLayer) -> Instruction:
+        """Return what sends a tensor through a unit: frames of a batch are one behind the other."""
+        [part] = run.parts
+        lanes, frames = self.shape.lanes, run.step.frames
+        sizes = [PacketSizes(constants=len(part.constants))] if self.ring_words else []
+        return Instruction(Kind.STREAM, (
+            *self._port(self.ports + self.units.number(layer)),
+            *self._bank(self.placement.places[layer.operand]),
+            _sent(layer.source, lanes, frames),
+            *_loaded(Loading.by_code(layer.target, lanes), frames), *self.units.records(layer),
+            *sizes, *first_places(part.nest),
+        ), part.nest, constants=_moved(part.constants, run.constant))  # fmt: skip
 
     def _run(self, run: Run) -> Iterator[Instruction]:
         layer, scale = run.layer, run.layer.scale
+        if isinstance(layer, UnitLayer):
+            yield self._stream(run, layer)
+            return
         common: list[Record] = [
             *layer.records(self.shape),
             Requantized(zero_point=scale.zero_point, low=scale.low, high=scale.high),
@@ -323,11 +349,8 @@ class Program:
             )  # fmt: skip
 
     def _send(self, step: Step) -> Instruction:
-        sink, lanes = self.placement.network.sinks[step.n], self.shape.lanes
-        sent = Sent(
-            pixels=sink.image.pixels - 1, blocks=sink.image.blocks(lanes) - 1,
-            last_lanes=(sink.image.channels - 1) % lanes,
-        )  # fmt: skip
+        sink = self.placement.network.sinks[step.n]
+        sent = _sent(sink.image, self.shape.lanes)
         return Instruction(Kind.SEND, (
             *self._port(step.n), *self._bank(self.placement.places[sink.tensor]),
             *([Batched(frames=step.frames - 1)] if self.placement.batch > 1 else []),
@@ -355,9 +378,14 @@ class Program:
         """Most inputs, or outputs."""
         return max(len(self.placement.network.sources), len(self.placement.network.sinks))
 
+    @property
+    def port_numbers(self) -> int:
+        """These, and all units behind them."""
+        return self.ports + len(self.units.peers)
+
     def _port(self, n: int) -> Sequence[Record]:
-        """Return the number of an input or output, if there are several."""
-        return [PortNumber(port=n)] if self.ports > 1 else []
+        """Return the number of an input, output or unit, if there are several."""
+        return [PortNumber(port=n)] if self.port_numbers > 1 else []
 
     @cached_property
     def tail_beats(self) -> list[int]:
@@ -396,6 +424,26 @@ class Program:
             ),
             AddedLimits(sum_low=residual.low, sum_high=residual.high),
         ]  # fmt: skip
+
+
+def _loaded(loading: Loading, frames: int) -> Sequence[Record]:
+    """Return how beats become words, of frames one behind the other."""
+    return (
+        Loaded(
+            rows=frames * loading.rows - 1, length=loading.length - 1, lead=loading.lead,
+            real=loading.lead + loading.real, first_word=loading.window - 1,
+            word_step=loading.step - 1,
+        ),
+        Padding(pad=loading.pad),
+    )  # fmt: skip
+
+
+def _sent(image: Image, lanes: int, frames: int = 1) -> Sent:
+    """Return how words become codes."""
+    return Sent(
+        pixels=frames * image.pixels - 1, blocks=image.blocks(lanes) - 1,
+        last_lanes=(image.channels - 1) % lanes,
+    )  # fmt: skip
 
 
 def _moved(places: range, by: int) -> range:

@@ -32,6 +32,7 @@ from nnef_hw.parts.engine.sequencer import Divided, Sequencer
 from nnef_hw.parts.engine.sizes import CODE_BITS
 from nnef_hw.parts.engine.supply import Held, Ring, Supply
 from nnef_hw.parts.engine.tables import Tables
+from nnef_hw.parts.engine.units import StreamUnits
 
 __all__ = ["size_engine"]
 
@@ -95,13 +96,15 @@ def _features(program: Program) -> Iterator[Feature]:
         yield Products()
     if any(x.find(Inverting) for x in run):
         yield Minima()
-    if program.ports > 1:
-        yield Ports(count=program.ports)
+    if program.port_numbers > 1:
+        yield Ports(count=program.port_numbers)
     if program.packs_weights:
         widths = [x.find(WeightWidth) for x in run]
         yield NarrowWeights(always=all(x.halves for x in widths if x))
     if program.placement.batch > 1:
         yield Batch()
+    if program.units.units:
+        yield StreamUnits(units=program.units.units)
 
 
 def _residual(program: Program, run: Sequence[Instruction]) -> TensorSums:
@@ -136,7 +139,7 @@ def _requantizer(
     program: Program, array: MultiplierArray, features: Sequence[Feature]
 ) -> SharedRequantizer:
     factors = [factor for layer in program.layers for factor in program.factors(layer)]
-    bits, together = max(factors).bit_length(), array.results
+    bits, together = max(factors, default=1).bit_length(), array.results
     digit_bits = min(_DIGITS, bits)
     if program.ring_words:
         more = [x.more_shift_bits for x in features if isinstance(x, SecondRounding)]
@@ -204,10 +207,12 @@ def _sequencer(program: Program, array: MultiplierArray, features: Sequence[Feat
     for feature in features:
         for name, (_, bits) in feature.fine(array.lanes).items():
             places[name] += bits
-    images = [use for x in run if (use := x.find(ArrayUse))]
-    extents = {"y": [use.height for use in images], "x": [use.width for use in images]}
+    images = [(use, x.nest) for x in run if (use := x.find(ArrayUse)) and x.nest is not None]
+    extents = {
+        "y": [use.height for use, _ in images], "x": [use.width for use, _ in images],
+    }  # fmt: skip
     for name, own in extents.items():
-        extremes = [x.nest.extremes(name) for x in run if x.nest is not None]
+        extremes = [nest.extremes(name) for _, nest in images]
         places[name] = _bits([max(high, 0) for _, high in extremes])
         sizes = [extent - min(low, 0) for extent, (low, _) in zip(own, extremes, strict=True)]
         # what is before an image must not look like being inside of it
@@ -217,4 +222,4 @@ def _sequencer(program: Program, array: MultiplierArray, features: Sequence[Feat
 
 
 def _bits(values: Sequence[int]) -> int:
-    return max(1, max(values).bit_length())
+    return max(1, max(values, default=0).bit_length())

@@ -229,6 +229,8 @@ class Feed:
         """Return when an instruction leaves no time to read packets."""
         if instruction.kind == Kind.RUN and instruction.adds:
             return _Busy(None, self._begin + 1, end + self._design.engine.pipeline.drain(adds=True))
+        if instruction.kind == Kind.STREAM:
+            return _Busy(None, self._begin + 1, end + 1)
         return _Busy(instruction.bank, self._begin + 1, end + 1)
 
     def end(self, cycle: int, retired: Sequence[Retired] = ()) -> None:

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from nnef_hw.engine.layers.network import Sink
+from nnef_hw.engine.layers.unit import UnitLayer
 from nnef_hw.engine.memory.placement import Step
 from nnef_hw.engine.program.design import Design
 from nnef_hw.engine.program.issue import Issue
 from nnef_hw.engine.program.program import Run
 from nnef_hw.engine.timing.feed import Feed
+from nnef_hw.engine.timing.passage import passage_cycles
 from nnef_hw.parts.base.timing import Kernel, Process, Stream
 from nnef_hw.parts.engine.program import Kind
 
@@ -181,6 +183,8 @@ class _Frames:
     def _run(self, run: Run, end: int) -> int:
         """Return the cycle of a layer's last word, in the same way."""
         design, layer = self._design, run.layer
+        if isinstance(layer, UnitLayer):
+            return self._stream(layer, run.step.frames, end)
         stalled, earliest = 0, None
         adds = layer.residual is not None
         issue = Issue(
@@ -196,6 +200,18 @@ class _Frames:
         assert earliest is not None
         words = sum(part.nest.words for part in run.parts)
         self._steps.append((layer.name, earliest, words, stalled))
+        return end
+
+    def _stream(self, layer: UnitLayer, frames: int, end: int) -> int:
+        """Return when a unit has computed a layer, in the same way."""
+        design = self._design
+        begin, alone = self._begin(end, self._settles)
+        self._settles = 0
+        unit = design.program.units.of(layer)
+        images = layer.source, layer.target
+        end = begin + passage_cycles(design.engine.pipeline, unit.part.timing, images, frames)
+        self._feed.end(end)
+        self._steps.append((layer.name, alone, frames * layer.codes, begin - alone))
         return end
 
     def send(self, sink: Sink, count: int, end: int) -> int:

@@ -25,6 +25,7 @@ from nnef_hw.parts.engine.sequencer import Sequencer
 from nnef_hw.parts.engine.sizes import CODE_BITS, LEVELS
 from nnef_hw.parts.engine.supply import Ring, Supply
 from nnef_hw.parts.engine.tables import Tables
+from nnef_hw.parts.engine.units import StreamUnits
 
 __all__ = ["Engine"]
 
@@ -101,6 +102,11 @@ class Engine:
     def ring(self) -> Ring | None:
         """What its program passes, if that comes as a stream."""
         return self.find(Ring)
+
+    @cached_property
+    def units(self) -> StreamUnits | None:
+        """What tensors pass, if there are layers that send them through any part."""
+        return self.find(StreamUnits)
 
     @cached_property
     def pipeline(self) -> EnginePipeline:
@@ -233,10 +239,11 @@ class Engine:
 
     @cached_property
     def constant_bits(self) -> int:
-        """Bits of a constant: bias, factor, shift."""
+        """Bits of a constant: bias, factor, shift; or what a unit takes of a channel."""
         rounding = self.find(SecondRounding)
         more = 0 if rounding is None else rounding.more_shift_bits
-        return self.array.acc_bits + self.requantizer.factor_bits + more
+        own = self.array.acc_bits + self.requantizer.factor_bits + more
+        return own if self.units is None else max(own, self.units.constant_bits)
 
     @cached_property
     def code_beats(self) -> int:
@@ -269,10 +276,11 @@ class Engine:
     @cached_property
     def table_beats(self) -> int:
         """Beats of all tables that come with a program that is a stream."""
-        ring, tables = self.ring, self.find(Tables)
+        ring, tables, units = self.ring, self.find(Tables), self.units
         if ring is None:
             return 0
-        return ring.tail_beats + (0 if tables is None else tables.beats)
+        own = (0 if tables is None else tables.beats) + (0 if units is None else units.beats)
+        return own + ring.tail_beats
 
     def delay_memory(self, cycles: int) -> Tiling:
         """Return a memory in which addresses to write wait for so many cycles."""
@@ -288,13 +296,15 @@ class Engine:
         fields = 2 * sum(self.fields.values())
         luts = sum(feature.luts(self, device) for feature in self.everything)
         flip_flops = sum(feature.flip_flops(self) for feature in self.everything)
-        return Resources(
+        own = Resources(
             lut=round(_FIXED_LUTS + luts + fields + 3.0 * self.array.word_bits),
             ff=round(flip_flops + 2 * self.write_bits + 3 + fields),
             dsp=self.array.dsp(device),
             bram=sum(memory.count for memory in self.memories),
             spram=self.codes.spram(self),
         )
+        parts = (part.resources(device) for feature in self.everything for part in feature.parts)
+        return Resources.total((own, *parts))
 
     def differences(self, built: Engine) -> Iterator[str]:
         """Yield what the engine of a bitstream does not have that other weights want."""

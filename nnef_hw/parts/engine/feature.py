@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Protocol
 
 from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.blockram import BlockRam, Tiling
+from nnef_hw.parts.base.part import Part
 from nnef_hw.parts.engine.fields import Record
 from nnef_hw.parts.engine.program import Layout
 
@@ -179,6 +180,11 @@ class Feature:
         """Whether its late fields are still needed behind the requantizer."""
         del engine
         return False
+
+    @property
+    def parts(self) -> Sequence[Part]:
+        """Parts of the streaming architecture in it, which know themselves what they take."""
+        return ()
 
     def memories(self, engine: EngineSizes) -> Sequence[Tiling]:
         """Return its memories in block RAM."""

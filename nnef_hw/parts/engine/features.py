@@ -13,11 +13,12 @@ from nnef_hw.parts.engine.residual import SharedBank, TensorSums
 from nnef_hw.parts.engine.sequencer import Divided, Sequencer
 from nnef_hw.parts.engine.supply import Held, Ring
 from nnef_hw.parts.engine.tables import Tables
+from nnef_hw.parts.engine.units import StreamUnits
 
 __all__ = ["FEATURES"]
 
 FEATURES: tuple[type[Feature], ...] = (
     Sequencer, MultiplierArray, SharedRequantizer, Codes, Loader, Sender, SecondRounding,
     TensorSums, SharedBank, Tables, Held, Ring, Divided, Residents, Maxima, Gather, Products,
-    Minima, Ports, NarrowWeights, Batch,
+    Minima, Ports, NarrowWeights, Batch, StreamUnits,
 )  # fmt: skip

@@ -51,6 +51,8 @@ class Kind(IntEnum):
     """Compute a layer."""
     SEND = 2
     """Give a tensor to the output."""
+    STREAM = 3
+    """Send a tensor through a unit, and load what comes back."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -18,7 +18,11 @@ __all__ = [
 class Doing(Record):
     """What an instruction does."""
 
-    kind: int = fact("0: load a tensor; 1: run a layer, or a part of one; 2: send a tensor", bits=2)
+    kind: int = fact(
+        "0: load a tensor; 1: run a layer, or a part of one; 2: send a tensor; 3: send one through "
+        "a unit, and load what comes back",
+        bits=2,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -95,6 +95,11 @@ class Normalize(Part):
         return 1 if self.spacing == FACTOR_BITS else 2
 
     @property
+    def finer(self) -> int:
+        """Bits by which the fraction of some normalized numbers may be shorter."""
+        return 0
+
+    @property
     def stages(self) -> int:
         """Stages of a multiplier."""
         return FACTOR_BITS // (self.digit_bits * self.spacing)

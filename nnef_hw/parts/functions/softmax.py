@@ -29,6 +29,10 @@ class SoftmaxPart(Part):
         Format of a code.
     ram
         The device's block RAM.
+    tables
+        Tables that it has, one behind the other, of which a port tells the number.
+    is_written
+        Whether these are written through ports, and not there from the beginning.
 
     Attributes
     ----------
@@ -43,11 +47,13 @@ class SoftmaxPart(Part):
     bits: int
     signed: bool
     ram: BlockRam
+    tables: int = 1
+    is_written: bool = False
 
     @property
     def table_memory(self) -> Tiling:
         """Memory of the exponentials of all differences of codes."""
-        return tile_memory(self.ram, 1 << self.bits, self.exponential_bits)
+        return tile_memory(self.ram, self.tables << self.bits, self.exponential_bits)
 
     @property
     def sum_bits(self) -> int:
@@ -89,11 +95,6 @@ class DividingSoftmax(SoftmaxPart):
 class SerialSoftmax(SoftmaxPart, Pipe):
     """One pixel at a time: all of its codes are taken, then its probabilities are given.
 
-    Parameters
-    ----------
-    is_written
-        Whether the table is written through ports, and not there from the beginning.
-
     Attributes
     ----------
     registers
@@ -101,8 +102,6 @@ class SerialSoftmax(SoftmaxPart, Pipe):
     """
 
     registers: ClassVar[int]
-
-    is_written: bool = False
 
     @property
     @abstractmethod

@@ -1,0 +1,148 @@
+"""Layers whose codes pass a part of the streaming architecture, from memory to memory."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nnef_hw.arithmetic.numerics import IntArray, QType
+from nnef_hw.engine.layers.layer import EngineContext, EngineLayer, Most, Places, Shape
+from nnef_hw.engine.layers.nest import LayerPart, Nest, Pass
+from nnef_hw.engine.layers.scale import Scale
+from nnef_hw.hardware.geometry.blockram import BlockRam
+from nnef_hw.parts.base.part import Part
+from nnef_hw.parts.engine.fields import Record
+from nnef_hw.parts.engine.program import QUANTITIES
+from nnef_hw.parts.engine.sizes import LEVELS
+from nnef_hw.parts.engine.units import StreamUnit
+
+__all__ = ["UnitLayer"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class UnitLayer(EngineLayer):
+    """A tensor that is sent through a unit, code by code, and whose results are loaded.
+
+    The array has no part in it: it has no weights, no sums and no passes of results. What a unit
+    is made of follows from all layers that share it, *peers* of each other.
+
+    Parameters
+    ----------
+    before, behind
+        Formats of the codes that are sent, and of those that come back.
+    """
+
+    before: QType
+    behind: QType
+
+    @staticmethod
+    def of_unit(context: EngineContext[Any]) -> dict[str, Any]:
+        """Return the fields that all of them have."""
+        layer = context.layer
+        return {
+            **context.common, "pad": 0, "scale": Scale.identity(context.target.high),
+            "before": layer.source, "behind": layer.target,
+        }  # fmt: skip
+
+    @property
+    def may_add(self) -> bool:
+        return False
+
+    @property
+    def may_look_up(self) -> bool:
+        return False
+
+    @property
+    def codes(self) -> int:
+        """Codes that are sent, or that come back, whichever are more."""
+        return max(x.pixels * x.channels for x in (self.source, self.target))
+
+    @property
+    def kind(self) -> Hashable:
+        """What peers have in common."""
+        formats = ((x.bits, x.signed) for x in (self.before, self.behind))
+        return (type(self), self.source.channels, *formats)
+
+    @abstractmethod
+    def part(self, peers: Sequence[Self], ram: BlockRam, pace: int) -> Part:
+        """Return the part of a unit for all peers, of which this is one.
+
+        Parameters
+        ----------
+        pace
+            Cycles per code that it may take.
+        """
+
+    def unit(
+        self, peers: Sequence[Self], ram: BlockRam, pace: int, *, is_streamed: bool
+    ) -> StreamUnit:
+        """Return their unit; its tables come with the program, or are there from the beginning."""
+        del is_streamed
+        return StreamUnit(
+            part=self.part(peers, ram, pace), source=(self.before.bits, self.before.signed),
+            target=(self.behind.bits, self.behind.signed),
+        )  # fmt: skip
+
+    def contents(self, peers: Sequence[Self], *, is_streamed: bool) -> Mapping[str, Any]:
+        """Return what the unit's part is filled with."""
+        del peers, is_streamed
+        return {}
+
+    def table_beats(self, peers: Sequence[Self], unit: StreamUnit) -> Sequence[int]:
+        """Return the unit's tables as beats of a program that comes as a stream."""
+        del peers, unit
+        return ()
+
+    def own_records(self, peers: Sequence[Self], unit: StreamUnit) -> Sequence[Record]:
+        """Return what its instruction says to the unit."""
+        del peers, unit
+        return ()
+
+    @property
+    def has_constants(self) -> bool:
+        """Whether every channel has a word of constants."""
+        return False
+
+    def constants(self, unit: StreamUnit) -> Sequence[int]:
+        """Return the constants of all channels, as the unit takes them in turn."""
+        del unit
+        return ()
+
+    def nest(self, shape: Shape, places: Places) -> Nest:
+        del shape
+        return Nest(
+            counts=(1,) * LEVELS, strides=dict.fromkeys(QUANTITIES, (0,) * LEVELS),
+            starts={
+                **dict.fromkeys(QUANTITIES, 0), "read": places.read, "write": places.write,
+                "weight": places.weight, "constant": places.constant,
+            },
+        )  # fmt: skip
+
+    def passes(self, shape: Shape) -> tuple[list[Pass], int]:
+        del shape
+        return [Pass(self.codes, 0)], 1
+
+    def part_level(self, shape: Shape) -> int:
+        del shape
+        return LEVELS - 1
+
+    def parts(self, shape: Shape, places: Places, most: Most | None) -> list[LayerPart]:
+        nest = self.nest(shape, places if most is None else places._replace(weight=0, constant=0))
+        constants = range(len(self.bias(shape)))
+        return [LayerPart(nest, *self.passes(shape), range(0), constants)]
+
+    def weights(self, shape: Shape) -> NDArray[np.int64]:
+        return np.zeros((0, *shape.multipliers), np.int64)
+
+    def bias(self, shape: Shape) -> IntArray:
+        words = -(-self.source.channels // shape.results) if self.has_constants else 0
+        return np.zeros(words * shape.results, np.int64)
+
+    def per_result(self, values: Sequence[int], shape: Shape, default: int = 0) -> list[int]:
+        del values, shape, default
+        return []

@@ -1,0 +1,93 @@
+"""The units of a program: which layers share one, and what it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from nnef_hw.engine.layers.layer import EngineLayer
+from nnef_hw.engine.layers.unit import UnitLayer
+from nnef_hw.hardware.geometry.blockram import BlockRam
+from nnef_hw.parts.engine.fields import Record
+from nnef_hw.parts.engine.units import StreamUnit, StreamUnits
+
+__all__ = ["Units"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Units:
+    """The parts that tensors of some layers pass: one for all of a kind.
+
+    Parameters
+    ----------
+    layers
+        All layers of the program.
+    ram
+        The device's block RAM.
+    pace
+        Cycles per code that a unit may take.
+    is_streamed
+        Whether the program comes as a stream, and tables with it.
+    existing
+        The units that a bitstream has already; None to make some.
+    """
+
+    layers: Sequence[EngineLayer]
+    ram: BlockRam
+    pace: int
+    is_streamed: bool
+    existing: StreamUnits | None = None
+
+    @cached_property
+    def _kinds(self) -> Mapping[Hashable, list[UnitLayer]]:
+        """Layers of each unit."""
+        found: dict[Hashable, list[UnitLayer]] = {}
+        for layer in self.layers:
+            if isinstance(layer, UnitLayer):
+                found.setdefault(layer.kind, []).append(layer)
+        return found
+
+    @property
+    def peers(self) -> Sequence[Sequence[UnitLayer]]:
+        """Layers of each unit, in the order of their numbers."""
+        return list(self._kinds.values())
+
+    @cached_property
+    def units(self) -> tuple[StreamUnit, ...]:
+        """The units, in the same order."""
+        if self.existing is not None:
+            return self.existing.units
+        return tuple(
+            peers[0].unit(peers, self.ram, self.pace, is_streamed=self.is_streamed)
+            for peers in self.peers
+        )
+
+    def number(self, layer: UnitLayer) -> int:
+        """Return the number of a layer's unit."""
+        return list(self._kinds).index(layer.kind)
+
+    def of(self, layer: UnitLayer) -> StreamUnit:
+        """Return a layer's unit."""
+        return self.units[self.number(layer)]
+
+    def records(self, layer: UnitLayer) -> Sequence[Record]:
+        """Return what a layer's instruction says to its unit."""
+        return layer.own_records(self._kinds[layer.kind], self.of(layer))
+
+    @property
+    def contents(self) -> Sequence[Mapping[str, Any]]:
+        """What the part of each unit is filled with."""
+        return [peers[0].contents(peers, is_streamed=self.is_streamed) for peers in self.peers]
+
+    @property
+    def table_beats(self) -> list[int]:
+        """Tables of all units as beats of a program that comes as a stream."""
+        if not self.is_streamed:
+            return []
+        return [
+            beat
+            for peers, unit in zip(self.peers, self.units, strict=True)
+            for beat in peers[0].table_beats(peers, unit)
+        ]

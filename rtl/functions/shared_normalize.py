@@ -1,0 +1,86 @@
+"""Layer and RMS normalization with constants from outside, for several layers in turn."""
+
+from amaranth import *
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from nnef_hw import parts
+from nnef_hw.arithmetic.normalization import OFFSET_BITS
+from nnef_hw.rtl.functions.normalize import Normalize
+from nnef_hw.rtl.streams.stream import check_limits
+
+__all__ = ["SharedNormalize"]
+
+
+class SharedNormalize(Normalize):
+    """Normalize the codes of pixels of a layer, then of another one.
+
+    Golden model: that of :class:`.Normalize`. What ports say of a layer stays from its first code
+    to its last result; there is none of the layer before then.
+
+    Parameters
+    ----------
+    lo, hi : int
+        Limits of the results of all layers.
+
+    Members
+    -------
+    i, o : stream.Signature(beat_layout)
+    epsilon : In(epsilon_bits)
+        What is added to the variance.
+    finer : In
+        By how many bits the layer's fraction is shorter than the longest one.
+    farther : In
+        By how many bits its shift exceeds the least one.
+    zero_point : In
+        That of the codes; only if no mean is taken from them.
+    constant : In(constant_bits)
+        Scale and offset of the next channel, from the first one on, over and over.
+    constant_taken : Out(1)
+        It is taken in this cycle: in the next one that of the next channel is there.
+    """
+
+    unproved = "the solver would have to multiply; tests simulate it under stalls"
+
+    def __init__(self, part: parts.SharedNormalize, *, lo, hi):
+        check_limits(part, _Limits(lo, hi))
+        self.part = part
+        self.requant = _Limits(lo, hi)
+        wiring.Component.__init__(self, {
+            **self._streams(part),
+            "epsilon": In(part.epsilon_bits),
+            "finer": In(range(part.finer_steps + 1)),
+            "farther": In(range(part.farther_steps + 1)),
+            **({} if part.centered else {"zero_point": In(Shape(part.bits, part.signed))}),
+            "constant": In(part.constant_bits),
+            "constant_taken": Out(1),
+        })
+
+    def _epsilon(self):
+        return self.epsilon
+
+    def _finer(self):
+        return self.finer
+
+    def _zero_point(self):
+        return self.zero_point
+
+    def _scale(self, m, take):
+        m.d.comb += self.constant_taken.eq(take)
+        return self.constant[: self.part.scale_bits], self.constant[self.part.scale_bits :]
+
+    def _whole(self, product):
+        return product >> self.part.least_shift - OFFSET_BITS >> self.farther
+
+    def _offset(self, m, advance, valid, beside):
+        offset = Signal(signed(self.part.offset_bits), name="offset", reset_less=True)
+        with m.If(advance):
+            m.d.sync += offset.eq(beside)
+        return offset
+
+
+class _Limits:
+    """The least and the greatest code of results."""
+
+    def __init__(self, lo, hi):
+        self.lo, self.hi = lo, hi

@@ -1,0 +1,131 @@
+"""Layers that pass a unit: softmax and normalization between others."""
+
+import numpy as np
+import pytest
+from engine_graphs import planned
+from sweeps import few
+
+from nnef_hw.boards import find_board
+from nnef_hw.parts.engine.program import Kind
+from nnef_hw.parts.engine.units import StreamUnits
+from nnef_hw.testing import GraphBuilder
+
+pytestmark = pytest.mark.system
+
+
+@pytest.fixture
+def builder(rng):
+    builder = GraphBuilder()
+    builder.rng = rng
+    return builder
+
+
+def conv(builder, x, outputs, channels, size=1, **options):
+    weights = builder.rng.normal(size=(outputs, channels, size, size))
+    return builder.conv(x, weights, builder.rng.normal(size=(1, outputs)), **options)
+
+
+def normalized(builder, x, channels, centered=True, epsilon=1e-3):
+    gamma, beta = builder.rng.normal(size=(2, 1, channels, 1, 1))
+    return builder.op("normalize", x, gamma, beta, axes=[1], epsilon=epsilon, centered=centered)
+
+
+def units(plan):
+    found = plan.design.engine.find(StreamUnits)
+    return [] if found is None else [unit.part.label for unit in found.units]
+
+
+def streamed(plan):
+    return [x for x in plan.design.instructions if x.kind == Kind.STREAM]
+
+
+@pytest.mark.parametrize("ring_words", [0, 32])
+@pytest.mark.parametrize("channels", [8, 6, 3])
+def test_a_softmax_between_convolutions(builder, fix, run_engine, channels, ring_words):
+    x = builder.input("x", (1, 4, 3, 3))
+    x = builder.op("softmax", conv(builder, x, channels, 4), axes=[1])
+    conv(builder, x, 5, channels, 3)
+    graph = fix(builder.build())
+    plan = planned(graph, ring_words=ring_words)
+    assert units(plan) == ["softmax"]
+    run_engine(plan, graph, frames=3)
+    run_engine(plan, graph, frames=3, stall=0.3)
+
+
+@pytest.mark.parametrize("ring_words", [0, 32])
+@pytest.mark.parametrize("centered", [True, False])
+def test_normalizations_share_a_unit(builder, fix, run_engine, centered, ring_words):
+    x = builder.input("x", (1, 6, 3, 3))
+    for _ in range(3):
+        builder.rng = np.random.default_rng(3)
+        y = normalized(builder, conv(builder, x, 6, 6), 6, centered)
+        x = builder.op("add", x, conv(builder, y, 6, 6))
+    graph = fix(builder.build())
+    plan = planned(graph, ring_words=ring_words)
+    assert units(plan) == ["normalize"]
+    assert len(streamed(plan)) == 3
+    run_engine(plan, graph, frames=3)
+    run_engine(plan, graph, frames=3, stall=0.3)
+
+
+@pytest.mark.parametrize("ring_words", [0, 32])
+@pytest.mark.parametrize("pace", [3, 16])
+def test_units_of_several_kinds(builder, fix, run_engine, pace, ring_words):
+    """Two softmaxes with a table each, two normalizations of different sizes, and a tail."""
+    x = builder.input("x", (1, 5, 2, 3))
+    first = builder.op("softmax", conv(builder, x, 4, 5), axes=[1])
+    x = builder.op("tanh", conv(builder, first, 4, 4))
+    x = builder.op("softmax", builder.op("mul", x, 3.0), axes=[1])
+    x = normalized(builder, conv(builder, x, 7, 4), 7)
+    x = normalized(builder, conv(builder, x, 5, 7), 5, centered=False)
+    x = conv(builder, x, 3, 5)
+    builder.op("softmax", x, axes=[1])
+    graph = fix(builder.build())
+    plan = planned(graph, ring_words=ring_words, unit_pace=pace)
+    assert units(plan) == ["softmax", "normalize", "normalize"]
+    assert plan.design.engine.units.units[0].part.tables == 2
+    run_engine(plan, graph, frames=3)
+    run_engine(plan, graph, frames=3, stall=0.3)
+
+
+@pytest.mark.parametrize(
+    ("lanes", "results", "ring_words"), few([(4, 2, 0), (8, 4, 32), (8, 8, 0)], [(8, 4, 32)])
+)
+def test_results_that_leave_together(builder, fix, run_engine, lanes, results, ring_words):
+    """Constants of several channels are in a word then."""
+    x = builder.input("x", (1, 4, 3, 3))
+    x = normalized(builder, conv(builder, x, 13, 4), 13)
+    x = builder.op("softmax", conv(builder, x, 10, 13), axes=[1])
+    conv(builder, x, 4, 10)
+    graph = fix(builder.build())
+    plan = planned(graph, 8, lanes, results=results, ring_words=ring_words)
+    run_engine(plan, graph, frames=2)
+    run_engine(plan, graph, frames=2, stall=0.3)
+
+
+@pytest.mark.parametrize("ring_words", [0, 32])
+def test_batches(builder, fix, run_engine, ring_words):
+    x = builder.input("x", (1, 4, 2, 2))
+    x = normalized(builder, conv(builder, x, 6, 4), 6)
+    x = builder.op("softmax", conv(builder, x, 5, 6), axes=[1])
+    conv(builder, x, 4, 5)
+    graph = fix(builder.build())
+    plan = planned(graph, ring_words=ring_words, batch=3)
+    run_engine(plan, graph, frames=2)
+    run_engine(plan, graph, frames=2, stall=0.3)
+
+
+@pytest.mark.parametrize("ring_words", [0, 32])
+def test_banks(builder, fix, run_engine, ring_words):
+    """In single-port RAM a unit's results are in the bank that is not read."""
+    x = builder.input("x", (1, 4, 3, 3))
+    for _ in range(2):
+        y = normalized(builder, conv(builder, x, 6, 4), 6)
+        x = builder.op("add", x, conv(builder, y, 4, 6))
+    x = builder.op("softmax", x, axes=[1])
+    conv(builder, x, 4, 4)
+    graph = fix(builder.build())
+    plan = planned(graph, ring_words=ring_words, board=find_board("icebreaker"))
+    assert plan.design.engine.codes.single_port
+    run_engine(plan, graph, frames=3)
+    run_engine(plan, graph, frames=3, stall=0.3)
