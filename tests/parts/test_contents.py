@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 from examples.example import RAM
+from examples.streams import REQUANTIZER
 
 from nnef_hw import parts
 from nnef_hw.arithmetic.numerics import AddRequant, QType
@@ -26,6 +27,10 @@ def sum_to(lo, hi):
     return {"requant": AddRequant((1, 1), 4, 0, lo, hi), "in_zero_points": (0, 0)}
 
 
+S4 = {"bits": 4, "signed": True, "ram": RAM}
+CONSTANT = parts.Constant(count=2, repeats=1, **S4)
+STATE = parts.State(count=2, **S4)
+
 REFUSED = {
     "Table needs 256 entries, not 255": (parts.Table(**U8), {"entries": [0] * 255}),
     "Table needs 256 entries, not 257": (parts.Table(**U8), {"entries": [0] * 257}),
@@ -45,6 +50,12 @@ REFUSED = {
     "EltwiseSum limits -129..127 must lie within -128..127": (SUM, sum_to(-129, 127)),
     "EltwiseSum limits -128..128 must lie within -128..127": (SUM, sum_to(-128, 128)),
     "EltwiseSum limits -128..127 must lie within 0..255": (UNSIGNED, sum_to(-128, 127)),
+    "Constant of 4 bits cannot hold 8": (CONSTANT, {"codes": [7, 8]}),
+    "Constant needs 2 codes, not 1": (CONSTANT, {"codes": [7]}),
+    "State of 4 bits cannot hold 8": (STATE, {"codes": [7, 8]}),
+    "State needs 2 codes, not 1": (STATE, {"codes": [7]}),
+    "State of equal codes has several": (STATE, {"codes": [7, 6]}),
+    "2 copies, not 0": (parts.Lanes(part=REQUANTIZER, lanes=2), {"copies": []}),
 }  # fmt: skip
 
 

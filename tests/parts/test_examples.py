@@ -7,6 +7,8 @@ from example_bench import Bench
 from examples import EXAMPLES
 
 NIGHTLY = pytest.mark.nightly
+QUICK = ("BlockFifo", "SystolicArray")
+"""Parts that cocotb runs by day, too."""
 EVERY = [
     pytest.param(
         example, id=f"{part}-{name}".replace(" ", "_"), marks=[NIGHTLY] * example.nightly
@@ -17,7 +19,7 @@ EVERY = [
 VERILOG = [
     pytest.param(
         example, engine, id=f"{part}-{name}-{engine}".replace(" ", "_"),
-        marks=[NIGHTLY] * (example.nightly or engine == "cocotb"),
+        marks=[NIGHTLY] * (example.nightly or (engine == "cocotb" and part not in QUICK)),
     )
     for part, named in EXAMPLES.items()
     for name, example in named.items()

@@ -24,6 +24,8 @@ TABLE = parts.InterpolatedTable(
 )
 CONCAT = parts.Concat(runs=(2, 1), **CODES)
 SPLIT = parts.Split(runs=(2, 1), turns=2, kept=(True, False), **CODES)
+LANES = parts.Lanes(part=parts.Argmax(channels=3, **CODES), lanes=2)
+PACK = parts.Pack(channels=6, lanes=4, in_lanes=2, **CODES)
 IMAGE = {"height": 3, "width": 4, "channels": 2, "factors": (2, 2), "ram": RAM, **CODES}
 UPSAMPLE = parts.Upsample(depth=8, **IMAGE)
 DEPTH_TO_SPACE = parts.DepthToSpace(depth=32, **IMAGE)
@@ -57,6 +59,10 @@ REFUSED = {
         SPLIT, {"kept": (False, False)},
     ),
     "Split cannot give runs (2, 1) of which (True,) are kept": (SPLIT, {"kept": (True,)}),
+    "Lanes lanes must be at least 2": (LANES, {"lanes": 1}),
+    "Lanes cannot be copies of Concat": (LANES, {"part": CONCAT}),
+    "Pack channels 6 and lanes 4 must be multiples of in_lanes 4": (PACK, {"in_lanes": 4}),
+    "Pack channels 6 and lanes 4 must be multiples of in_lanes 0": (PACK, {"in_lanes": 0}),
     "Upsample depth must be at least 8, not 7": (UPSAMPLE, {"depth": 7}),
     "Upsample factors must be positive, not (2, 0)": (UPSAMPLE, {"factors": (2, 0)}),
     "DepthToSpace depth must be a power of two, at least 32, not 16": (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -73,6 +74,10 @@ class Constant(Part):
     def flip_flops(self, device: Device) -> int:
         del device
         return self._counters + self.bits + 2
+
+    def operands(self, component: Any) -> list[Any]:
+        del component
+        return []
 
     def start(self, kernel: Kernel, *origins: Stream) -> Stream:
         raise AssertionError("a constant makes nothing wait")

@@ -121,8 +121,9 @@ class BlockFifo(Part):
     def memories(self) -> tuple[Tiling, ...]:
         return (self.memory,)
 
-    def compute(self, codes: IntArray) -> IntArray:
+    def compute(self, codes: IntArray, *, shape: Any = None) -> IntArray:
         """Return codes [beats, lanes] as they come."""
+        del shape
         return codes
 
     @property

@@ -9,7 +9,9 @@ from collections.abc import Mapping
 
 from examples.example import Example
 from examples.functions import FUNCTIONS
+from examples.images import IMAGES
+from examples.streams import STREAMS
 
 __all__ = ["EXAMPLES"]
 
-EXAMPLES: Mapping[str, Mapping[str, Example]] = {**FUNCTIONS}
+EXAMPLES: Mapping[str, Mapping[str, Example]] = {**FUNCTIONS, **IMAGES, **STREAMS}

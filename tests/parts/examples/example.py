@@ -71,7 +71,7 @@ class Example:
     contents
         What the component is filled with.
     sizes
-        Of a frame of every operand.
+        Of a frame of every operand; of what has no operands frames come without an end.
     frames
         How many are sent: of lowest codes, of highest ones, of both, and then of noise.
     stimulus
@@ -84,8 +84,10 @@ class Example:
         Simulators that run its Verilog, too: ``"verilator"``, ``"cocotb"``.
     proof
         What is proved of it.
-    stalls_predicted
-        Whether the cycles of a run with pauses are predicted, as those of one without are.
+    in_frame
+        Beats of a frame of the operands, if it is not ``sizes``.
+    timed, stalls_predicted
+        Whether cycles are predicted; whether those of a run with pauses are.
     nightly
         Whether it is the rest of a sweep.
     """
@@ -99,6 +101,8 @@ class Example:
     results: Callable[[Sequence[IntArray]], Mapping[str, IntArray]] | None = None
     verilog: Sequence[str] = ()
     proof: Proof | None = None
+    in_frame: int | None = None
+    timed: bool = True
     stalls_predicted: bool = True
     nightly: bool = False
 

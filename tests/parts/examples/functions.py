@@ -269,7 +269,7 @@ SOFTMAXES = {
         "proof": Example(
             part=parts.Softmax(channels=2, bits=2, signed=False, ram=RAM),
             contents={"table": exp_table(0.7, 4).tolist()}, sizes=[2],
-            proof=Proof(marks=[Marks(mark=2)], needs=[1, 1], frame_bits=3, patience=24),
+            proof=Proof(marks=[Marks(mark=2)], needs=[1, 1], frame_bits=3, patience=22),
         ),
     },
     "PipelinedSoftmax": {
