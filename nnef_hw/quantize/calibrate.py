@@ -17,7 +17,8 @@ from nnef_hw.quantize.calibration.feature_scales import scale_features
 from nnef_hw.quantize.calibration.observe import Observation, Progress, observe
 from nnef_hw.quantize.calibration.scheme import Scheme
 from nnef_hw.quantize.calibration.simulate import Simulation
-from nnef_hw.quantize.formats import Formats, needs_format
+from nnef_hw.quantize.format_rules import needs_format
+from nnef_hw.quantize.formats import Formats
 from nnef_hw.quantize.importer import build_fixed
 from nnef_hw.quantize.layer import LayerQuantizer
 from nnef_hw.quantize.loops import step_samples
