@@ -15,7 +15,7 @@ __all__ = ["FeatureScales"]
 
 @dataclass(frozen=True, slots=True)
 class FeatureScales:
-    """How an input's real numbers become codes: ``real = scale[n] * (code - zero_point[n])``.
+    """Codes for an input's real numbers: ``real = scale[n] * (code - zero_point[n])``.
 
     Hardware sees codes only. In the network they stand for numbers of one format, so that features
     of unlike ranges all have as many steps.
@@ -81,6 +81,6 @@ class FeatureScales:
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> FeatureScales:
-        """Read what :meth:`to_json` returned."""
+        """Convert JSON values of :meth:`to_json`."""
         scale, zero_point = tuple(value["scale"]), tuple(value["zero_point"])
         return cls(value["axis"], tuple(map(float, scale)), tuple(map(int, zero_point)))

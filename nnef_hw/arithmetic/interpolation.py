@@ -24,7 +24,7 @@ WHOLE = 1 << (2 * FRACTION_BITS)
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where the results along an axis lie: the n-th at ``(start + n * step) / 2**10``.
+    """Places of the results along an axis: the n-th at ``(start + n * step) / 2**10``.
 
     Parameters
     ----------

@@ -7,7 +7,6 @@ a code.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,23 +18,18 @@ from nnef_hw.arithmetic.arrays import FloatArray, IntArray
 __all__ = [
     "MAX_PRODUCT_BITS",
     "MAX_SHIFT",
-    "MAX_SOFTMAX_PLACES",
     "AddRequant",
     "FloatArray",
     "IntArray",
     "QType",
     "Requant",
-    "SOFTMAX_QTYPE",
     "accumulator_range",
     "argmax_codes",
     "argmin_codes",
     "choose_add_requant",
     "choose_requant",
-    "exp_table",
     "fold_zero_point",
     "signed_bits",
-    "softmax_codes",
-    "softmax_places",
 ]
 
 
@@ -193,7 +187,7 @@ class Requant:
             raise ValueError(f"requantize range {self.lo}..{self.hi} is empty")
 
     def of_channels(self, channels: slice) -> Requant:
-        """Return what is done to some of the channels."""
+        """Return the requantization of some of the channels."""
         return self if len(self.mult) == 1 else replace(self, mult=self.mult[channels])
 
     def apply(self, acc: ArrayLike, axis: int = 1) -> IntArray:
@@ -431,58 +425,6 @@ def accumulator_range(
     lowest = b + positive * code_lo + negative * code_hi
     highest = b + positive * code_hi + negative * code_lo
     return int(lowest.min()), int(highest.max())
-
-
-SOFTMAX_QTYPE = QType(bits=8, signed=False, scale=1 / 256, zero_point=0)
-"""Format of a softmax's results, unless they are summed up in the network."""
-
-MAX_SOFTMAX_PLACES = 16
-"""Most bits of a probability below 1: those of an exponential."""
-
-
-def exp_table(scale: float, entries: int = 256) -> IntArray:
-    """``EXP[d] = floor(65535 * exp(-scale * d) + 1/2)`` for d = 0..entries-1."""
-    d = np.arange(entries, dtype=np.float64)
-    return np.floor(65535 * np.exp(-scale * d) + 0.5).astype(np.int64)
-
-
-def softmax_places(qtype: QType) -> int:
-    """Return p of a softmax's format, whose scale is ``2**-p``: 8..16, at least its bits.
-
-    Raises
-    ------
-    ValueError
-        If it is no format of a softmax.
-    """
-    assert isinstance(qtype.scale, float), "activations have one scale"
-    places = round(-math.log2(qtype.scale))
-    is_plain = not qtype.signed and qtype.zero_point == 0 and qtype.scale == 2.0**-places
-    if not (is_plain and SOFTMAX_QTYPE.bits <= qtype.bits <= places <= MAX_SOFTMAX_PLACES):
-        raise ValueError(f"a softmax has no results of the format {qtype}")
-    return places
-
-
-def softmax_codes(
-    codes: ArrayLike,
-    table: ArrayLike,
-    axis: int = 1,
-    qtype: QType = SOFTMAX_QTYPE,
-    hidden: int | None = None,
-) -> IntArray:
-    """Softmax on codes with an :func:`exp_table`; the result is of a format of scale ``2**-p``.
-
-    ``e = table[max - q]``, ``y = min(hi, (2**(p + 1) * e + S) div (2 * S))`` with S the sum of e.
-    Of codes that are ``hidden`` e is 0, unless there are no others.
-    """
-    q = np.asarray(codes, np.int64)
-    most = q.max(axis=axis, keepdims=True)
-    e = np.asarray(table, np.int64)[most - q]
-    if hidden is not None:
-        e = np.where((q == hidden) & (most > hidden), 0, e)
-    total = e.sum(axis=axis, keepdims=True)
-    places = softmax_places(qtype)
-    result: IntArray = np.minimum(qtype.hi, ((e << places + 1) + total) // (2 * total))
-    return result
 
 
 def argmax_codes(codes: ArrayLike, axis: int = 1) -> IntArray:

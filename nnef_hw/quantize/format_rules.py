@@ -7,7 +7,8 @@ from abc import abstractmethod
 
 import numpy as np
 
-from nnef_hw.arithmetic.numerics import MAX_SOFTMAX_PLACES, QType
+from nnef_hw.arithmetic.numerics import QType
+from nnef_hw.arithmetic.softmax import MAX_SOFTMAX_PLACES
 from nnef_hw.ir import Node, Trait
 from nnef_hw.ir.operators import ContractionAttributes, PoolAttributes
 from nnef_hw.quantize.calibration.source_quantization import source_activation

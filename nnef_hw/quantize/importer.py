@@ -12,10 +12,10 @@ from nnef_hw.arithmetic.numerics import (
     QType,
     accumulator_range,
     choose_add_requant,
-    exp_table,
     fold_zero_point,
     signed_bits,
 )
+from nnef_hw.arithmetic.softmax import exp_table
 from nnef_hw.arithmetic.tables import TABLE_BITS
 from nnef_hw.arithmetic.tflite.division import tflite_quotient
 from nnef_hw.arithmetic.tflite.numerics import (

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.arithmetic.numerics import SOFTMAX_QTYPE, QType
+from nnef_hw.arithmetic.numerics import QType
+from nnef_hw.arithmetic.softmax import SOFTMAX_QTYPE
 from nnef_hw.arithmetic.tflite.numerics import TFLITE_SOFTMAX_QTYPE
 
 __all__ = [

@@ -49,7 +49,7 @@ class PipelinedSoftmax(wiring.Component):
 
     Or to others, if the part says so: of ``out_bits``, in steps of ``2**-places``.
 
-    Golden model: :func:`nnef_hw.arithmetic.numerics.softmax_codes`. While a pixel comes in, the
+    Golden model: :func:`nnef_hw.arithmetic.softmax.softmax_codes`. While a pixel comes in, the
     exponentials of the one before it are summed, and those of the one before that are divided by
     their sum. Codes and exponentials wait in memories for two pixels each.
 
@@ -60,7 +60,7 @@ class PipelinedSoftmax(wiring.Component):
     Parameters
     ----------
     table : list[int]
-        :func:`nnef_hw.arithmetic.numerics.exp_table`, of several one behind the other; not needed
+        :func:`nnef_hw.arithmetic.softmax.exp_table`, of several one behind the other; not needed
         if they are written.
     is_masked : bool
         The lowest code is hidden.

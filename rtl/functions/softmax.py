@@ -207,14 +207,14 @@ class Softmax(wiring.Component):
 
     Or to others, if the part says so: of ``out_bits``, in steps of ``2**-places``.
 
-    Golden model: :func:`nnef_hw.arithmetic.numerics.softmax_codes`. One pixel takes
+    Golden model: :func:`nnef_hw.arithmetic.softmax.softmax_codes`. One pixel takes
     ``pixel_cycles`` of its part: load and find the maximum, sum the exponentials, then one serial
     division per code.
 
     Parameters
     ----------
     table : list[int]
-        :func:`nnef_hw.arithmetic.numerics.exp_table`, of several one behind the other; not needed
+        :func:`nnef_hw.arithmetic.softmax.exp_table`, of several one behind the other; not needed
         if they are written.
     is_masked : bool
         The lowest code is hidden.

@@ -7,7 +7,6 @@ import pytest
 
 from nnef_hw.arithmetic.numerics import (
     MAX_SHIFT,
-    SOFTMAX_QTYPE,
     AddRequant,
     QType,
     Requant,
@@ -15,11 +14,10 @@ from nnef_hw.arithmetic.numerics import (
     argmax_codes,
     choose_add_requant,
     choose_requant,
-    exp_table,
     fold_zero_point,
     signed_bits,
-    softmax_codes,
 )
+from nnef_hw.arithmetic.softmax import SOFTMAX_QTYPE, exp_table, softmax_codes
 
 U8 = QType(bits=8, signed=False, scale=0.5, zero_point=10)
 

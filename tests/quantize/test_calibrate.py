@@ -4,7 +4,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nnef_hw.arithmetic.numerics import SOFTMAX_QTYPE, QType
+from nnef_hw.arithmetic.numerics import QType
+from nnef_hw.arithmetic.softmax import SOFTMAX_QTYPE
 from nnef_hw.errors import UnsupportedError
 from nnef_hw.ir import Quantization, Stage
 from nnef_hw.passes import simplify

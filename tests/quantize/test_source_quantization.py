@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from archives import unpack
 
-from nnef_hw.arithmetic.numerics import SOFTMAX_QTYPE, QType
+from nnef_hw.arithmetic.numerics import QType
+from nnef_hw.arithmetic.softmax import SOFTMAX_QTYPE
 from nnef_hw.errors import SampleError, UnsupportedError
 from nnef_hw.flow.fixed import fix_model
 from nnef_hw.frontend import load, save

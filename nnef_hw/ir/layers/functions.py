@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from nnef_hw.arithmetic.numerics import argmax_codes, argmin_codes, softmax_codes, softmax_places
+from nnef_hw.arithmetic.numerics import argmax_codes, argmin_codes
+from nnef_hw.arithmetic.softmax import softmax_codes, softmax_places
 from nnef_hw.arithmetic.tables import look_up
 from nnef_hw.arithmetic.tflite.numerics import TFLITE_SOFTMAX_QTYPE, tflite_softmax_codes
 from nnef_hw.ir.graph import Node
@@ -64,7 +65,7 @@ class Softmax(Layer):
 
     @property
     def is_tflite(self) -> bool:
-        """Whether it is computed as TensorFlow Lite does."""
+        """Whether the function is computed as TensorFlow Lite does."""
         return self.target == TFLITE_SOFTMAX_QTYPE
 
     @property

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from nnef_hw.arithmetic.numerics import IntArray, QType, softmax_codes
+from nnef_hw.arithmetic.numerics import IntArray, QType
+from nnef_hw.arithmetic.softmax import softmax_codes
 from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.blockram import BlockRam, Tiling, tile_memory
 from nnef_hw.parts.base.part import Part, Pipe, counter_bits

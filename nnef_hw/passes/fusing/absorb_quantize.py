@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from nnef_hw.arithmetic.numerics import SOFTMAX_QTYPE
+from nnef_hw.arithmetic.softmax import SOFTMAX_QTYPE
 from nnef_hw.ir import Graph, Node, Quantization, Trait
 from nnef_hw.ir.quantization import same_quantization
 from nnef_hw.passes.rewriting.editor import Editor

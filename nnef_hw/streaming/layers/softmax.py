@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.arithmetic.numerics import softmax_places
+from nnef_hw.arithmetic.softmax import softmax_places
 from nnef_hw.hardware.devices import Device
 from nnef_hw.ir import layers
 from nnef_hw.parts import Part

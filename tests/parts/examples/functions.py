@@ -14,9 +14,9 @@ from nnef_hw.arithmetic.numerics import (
     AddRequant,
     IntArray,
     QType,
-    exp_table,
     signed_bits,
 )  # fmt: skip
+from nnef_hw.arithmetic.softmax import exp_table
 from nnef_hw.arithmetic.tables import table_size, unary_table
 from nnef_hw.arithmetic.tflite.division import tflite_quotient
 from nnef_hw.arithmetic.tflite.numerics import tflite_exp_table
