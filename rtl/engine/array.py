@@ -4,6 +4,7 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from nnef_hw.parts.engine.contraction import Matrices
 from nnef_hw.parts.engine.engine import Engine
 from nnef_hw.parts.engine.pairs import Gather, Maxima, Minima, Products
 from nnef_hw.parts.engine.sizes import CODE_BITS
@@ -37,9 +38,12 @@ def _packs(part: Engine):
 
 
 def sums_layout(part: Engine):
-    """Payload of the sums that leave together."""
+    """Payload of the sums that leave together; ``saves`` tells of such that are no results."""
     array = part.array
-    return result_layout(part, accs=data.ArrayLayout(signed(array.acc_bits), array.results))
+    saves = {"saves": 1} if part.has(Matrices) else {}
+    return result_layout(
+        part, accs=data.ArrayLayout(signed(array.acc_bits), array.results), **saves
+    )
 
 
 class EngineArray(wiring.Component):
@@ -244,12 +248,19 @@ class EngineArray(wiring.Component):
             if part.array.rows > part.array.lanes:
                 with m.If(lane == part.array.lanes - together):
                     m.d.sync += write.eq(write + 1)
+        valid = (remaining != 0) & leaves
+        if part.has(Matrices):
+            saves = Signal()
+            with m.If(keep):
+                m.d.sync += saves.eq(place.saves)
+            m.d.comb += self.result.saves.eq(valid & saves)
+            valid &= ~saves
         with m.If(soon):
             m.d.sync += constant.eq(next_constant)
         with m.Elif(keep | moves):
             m.d.sync += constant.eq(constant + 1)
         m.d.comb += [
-            self.result.valid.eq((remaining != 0) & leaves),
+            self.result.valid.eq(valid),
             self.result.first.eq(lane == 0),
             self.result.last.eq(lane == last_lane),
             self.result.constant.eq(constant),
@@ -266,10 +277,9 @@ class EngineArray(wiring.Component):
         comes exactly when it is needed.
         """
         part, word = self.part, self.word
-        layout = data.StructLayout({
-            name: part.layout.bits(name) for name in ("results", "constant", "write")
-        })
-        place = layout(Cat(word.results, word.constant, word.write))
+        names = ["results", "constant", "write", *(["saves"] if part.has(Matrices) else [])]
+        layout = data.StructLayout({name: len(Value.cast(word[name])) for name in names})
+        place = layout(Cat(*(word[name] for name in names)))
         if part.array.results > 1:
             return self._place_in_time(m, layout, place)
         arrives = word.valid & word.keep

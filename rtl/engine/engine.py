@@ -5,6 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from nnef_hw.parts.engine.codes import Residents
+from nnef_hw.parts.engine.contraction import Matrices
 from nnef_hw.parts.engine.engine import Engine
 from nnef_hw.parts.engine.narrow import NARROW_BITS, NarrowWeights
 from nnef_hw.parts.engine.pairs import Gather, Minima
@@ -141,6 +142,7 @@ class SharedEngine(wiring.Component):
         # a register.
         behind = int(part.pipeline.is_spread)
         late = part.pipeline.code_cycles - 1 - behind
+        weight_place = delayed(m, sequencer.word.weight, late, name="weight_place")
         m.d.comb += [
             codes.read_address.eq(Mux(sender.is_active, sender.address, sequencer.word.read)),
             places["row"].eq(sequencer.row_address),
@@ -150,7 +152,7 @@ class SharedEngine(wiring.Component):
                 if units else requantizer.constant_address
             ),
             requantizer.constant.eq(words["constant"]),
-            places["weight"].eq(delayed(m, sequencer.word.weight, late, name="weight_place")),
+            places["weight"].eq(weight_place),
             array.word.eq(sequencer.word),
             array.by_lane.eq(parameters.by_lane),
             array.takes_maximum.eq(parameters.maximum),
@@ -174,6 +176,16 @@ class SharedEngine(wiring.Component):
         if part.has(NarrowWeights):
             half = delayed(m, sequencer.word.half, part.pipeline.code_cycles, name="half")
             weights = _unpacked(weights, half, parameters.halves)
+        if part.has(Matrices):
+            m.submodules.matrices = matrices = part.find(Matrices).build(part)
+            m.d.comb += [
+                matrices.word.eq(sequencer.word),
+                matrices.parameters.eq(parameters),
+                matrices.codes.eq(word),
+                matrices.read_address.eq(weight_place),
+            ]
+            filled = delayed(m, matrices.weights, behind, name="filled")
+            weights = Mux(parameters.contracts, filled, weights)
         operands += [
             word.eq(Mux(inside, read, parameters.pad.replicate(part.array.lanes))),
             found.eq(weights),

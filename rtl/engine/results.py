@@ -4,6 +4,7 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from nnef_hw.parts.engine.contraction import Matrices
 from nnef_hw.parts.engine.engine import Engine
 from nnef_hw.parts.engine.program import BEAT_BITS
 from nnef_hw.parts.engine.requantizer import SecondRounding
@@ -88,12 +89,21 @@ class EngineRequantizer(wiring.Component):
         m = Module()
         part = self.part
         m.d.comb += self.constant_address.eq(self.i.constant)
+        if part.has(Matrices):
+            bits = part.array.results * part.array.acc_bits
+            self._saved, self._differences = Signal(bits), Signal(bits)
         # a register of its block RAMs, and as long for the sums
         constants = delayed(m, self.constant, part.pipeline.constant_cycles - 1, name="constant")
         for n in range(part.array.results):
             constant = constants.word_select(n, part.constant_bits)
+            bias, above = constant[: part.array.acc_bits], constant[part.array.acc_bits :]
             acc = delayed(m, self.i.accs[n], part.pipeline.constant_cycles - 1, name=f"sum{n}_")
-            m.d.comb += self.o.codes[n].eq(self._code(m, platform, n, acc, constant))
+            if part.has(Matrices):
+                bias = self._saved_bias(m, n, acc, bias)
+            code = self._code(m, platform, n, acc, bias.as_signed(), above)
+            m.d.comb += self.o.codes[n].eq(code)
+        if part.has(Matrices):
+            self._save(m)
         cycles = part.pipeline.requantizer_delay
         m.d.comb += self.o.write.eq(
             delayed_in_memory(m, self.i.write, cycles, part.delay_memory(cycles))
@@ -108,14 +118,36 @@ class EngineRequantizer(wiring.Component):
         m.d.comb += self.soon.eq(before["valid"] & before["first"])
         return m
 
-    def _code(self, m, platform, place, acc, constant):
+    def _saved_bias(self, m, place, acc, bias):
+        """Return the bias of one of the results, or that less a sum of weights, which is saved."""
+        difference = Signal.like(bias, name=f"difference{place}", reset_less=True)
+        m.d.sync += difference.eq(bias - acc)
+        m.d.comb += self._differences.word_select(place, len(bias)).eq(difference)
+        return Mux(self.parameters.contracts, self._saved.word_select(place, len(bias)), bias)
+
+    def _save(self, m):
+        """Keep the differences of results that are sums of weights, by the places of constants."""
+        part, cycles = self.part, self.part.pipeline.constant_cycles
+        m.submodules.saved = memory = TiledMemory(
+            part.find(Matrices).sum_memory(part), writable=True
+        )
+        place = delayed(m, self.i.constant, 1 + cycles, name="saved_place")
+        m.d.comb += [
+            memory.read_address.eq(self.i.constant),
+            memory.read_enable.eq(1),
+            self._saved.eq(delayed(m, memory.read_data, cycles - 1, name="saved")),
+            memory.write_address.eq(place),
+            memory.write_data.eq(self._differences),
+            memory.write_enable.eq(delayed(m, self.i.saves, cycles, name="saves", is_flag=True)),
+        ]
+
+    def _code(self, m, platform, place, acc, bias, above):
         """Return the code of one of the results."""
         part = self.part
         # What belongs to the first one has the plain names.
         own = f"_{place}" if place else ""
-        bias = constant[: part.array.acc_bits].as_signed()
-        factor = constant[part.array.acc_bits :][: part.requantizer.factor_bits]
-        shift = constant[part.array.acc_bits + part.requantizer.factor_bits :]
+        factor = above[: part.requantizer.factor_bits]
+        shift = above[part.requantizer.factor_bits :]
 
         biased = (acc + bias)[: part.array.acc_bits].as_signed()
         operand = Signal(signed(part.array.acc_bits + part.requantizer.extra_bits), reset_less=True)

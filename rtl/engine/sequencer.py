@@ -5,6 +5,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from nnef_hw.parts.engine.codes import Residents
+from nnef_hw.parts.engine.contraction import Matrices
 from nnef_hw.parts.engine.engine import Engine
 from nnef_hw.parts.engine.pairs import Gather, Products
 from nnef_hw.parts.engine.program import PASS_LEVEL, QUANTITIES, Kind
@@ -31,6 +32,8 @@ def word_layout(part: Engine):
     pass whose sums are results, ``results`` of them. A word that is not ``inside`` is padding.
     ``lane`` tells which of its codes is read, if that is one; ``times_kept`` that its weights are
     the codes of the first word of the pass; ``retires`` that no other word will have its weights.
+    A word that ``fills`` becomes weights, and ``ends`` a row of them, or lanes of several;
+    ``is_last`` is the last one of a row. Results of a pass that ``saves`` are sums of weights.
     """
     widths = {name: part.layout.widths[name] for name in ("read", "weight", "constant", "write")}
     return data.StructLayout({
@@ -43,6 +46,7 @@ def word_layout(part: Engine):
         **dict(part.fine.values()),
         **({"times_kept": 1} if part.has(Products) else {}),
         **({"retires": 1} if part.ring is not None else {}),
+        **(dict.fromkeys(("fills", "ends", "is_last", "saves"), 1) if part.has(Matrices) else {}),
         **{name: width - part.fine_bits(name) for name, width in widths.items()},
     })
 
@@ -214,6 +218,8 @@ class EngineSequencer(wiring.Component):
                 with m.If(end):
                     m.d.sync += place.eq(place + self.parameters[f"{name}s"])
                 starts[name] = place << low
+            if part.has(Matrices):
+                starts["weight"] = Mux(self.parameters.contracts, 0, starts["weight"])
         return starts
 
     def _fetch(self, m, found, is_found, row):
@@ -273,10 +279,11 @@ class EngineSequencer(wiring.Component):
         results = Signal(part.layout.bits("results"))
         # Where results leave more slowly than that, passes have as many words.
         hold = Signal(range(part.array.rows))
+        ends = (moves[PASS_LEVEL] & (silent == 0)) | gathers
         m.d.comb += [
             is_first.eq((Cat(*counters[:PASS_LEVEL]) == 0) | gathers),
             slides.eq(parameters.slides & (step != 0)),
-            keep.eq((moves[PASS_LEVEL] & (silent == 0)) | gathers),
+            keep.eq(ends & ~parameters.fills if part.has(Matrices) else ends),
             results.eq(Mux(ended[PASS_LEVEL], parameters.last_results, parameters.results)),
         ]
         with m.If(issue & keep):
@@ -293,6 +300,10 @@ class EngineSequencer(wiring.Component):
         if part.ring is not None:
             # Of a convolution all passes of the last pixel read all weights once more.
             flags["retires"] = Cat(ended[PASS_LEVEL + 1 :]).all() & ~parameters.by_lane
+        if part.has(Matrices):
+            if part.ring is not None:
+                flags["retires"] &= ~parameters.contracts
+            flags |= {"fills": parameters.fills, "ends": ended[0], "is_last": ended[1]}
         for name, flag in flags.items():
             late = delayed(m, flag, part.pipeline.read_stage - 1, name=f"issued_{name}")
             m.d.sync += self.word[name].eq(late)
@@ -319,4 +330,6 @@ class EngineSequencer(wiring.Component):
                 for name in ("weight", "constant", "write", "read")
             ),
             *(self.word[low].eq(places[name]) for name, (low, _) in part.fine.items()),
+            *([self.word.saves.eq(~self.word.inside & parameters.contracts)]
+              if part.has(Matrices) else []),
         ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -59,9 +59,25 @@ class GatherLayer(EngineLayer):
     def part_operand(self, n: int) -> str:
         return self.read_tensors[n]
 
+    def renamed(self, names: Mapping[str, str]) -> EngineLayer:
+        changed: dict[str, Any] = {"others": tuple(names.get(x, x) for x in self.others)}
+        return replace(super().renamed(names), **changed)
+
     @property
     def may_add(self) -> bool:
         return False
+
+    def is_idle(self, lanes: int) -> bool:
+        """Whether all words of so many codes stay as they are, in their order."""
+        if len(self.pieces) > 1 or self.table is not None:
+            return False
+        nest = nest_of(self.pieces[0], lanes, ANYWHERE)
+        words = None if nest is None else words_of(nest, lanes)
+        if words is None or self.pieces[0].is_bordered:
+            return False
+        places = {(words.starts[name], words.strides[name]) for name in ("read", "write")}
+        counts = {words.words, self.source.words(lanes), self.target.words(lanes)}
+        return len(places) == len(counts) == 1 and words.starts["read"] == 0
 
     def fits(self, lanes: int) -> bool:
         """Whether it can be done in words of so many codes."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
@@ -230,6 +230,20 @@ class EngineLayer(ABC):
         del n
         return self.operand
 
+    def renamed(self, names: Mapping[str, str]) -> EngineLayer:
+        """Return it with other names of the tensors that it reads, where there are such."""
+        changed: dict[str, Any] = {"operand": names.get(self.operand, self.operand)}
+        residual = self.residual
+        if residual is not None:
+            tensor = names.get(residual.tensor, residual.tensor)
+            changed["residual"] = replace(residual, tensor=tensor)
+        return replace(self, **changed)
+
+    @property
+    def loops_over_frames(self) -> bool:
+        """Whether a part of it may run for all frames of a batch before the next part does."""
+        return True
+
     @property
     def operands(self) -> tuple[str, ...]:
         """Names of these, and of what is added."""
@@ -383,10 +397,17 @@ class EngineLayer(ABC):
 
 @dataclass(frozen=True, slots=True)
 class EngineContext(Generic[L]):
-    """An integer layer of a fixed graph, and the tensors that reshapes only rename."""
+    """An integer layer of a fixed graph, and the tensors that reshapes only rename.
+
+    Parameters
+    ----------
+    kept_words
+        Words of codes that the array may keep as weights.
+    """
 
     layer: L
     tensors: Mapping[str, str]
+    kept_words: int
 
     @property
     def source(self) -> Format:

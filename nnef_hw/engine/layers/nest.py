@@ -8,6 +8,7 @@ from itertools import pairwise
 from math import prod
 from typing import NamedTuple
 
+from nnef_hw.parts.engine.fields import Record
 from nnef_hw.parts.engine.program import QUANTITIES
 from nnef_hw.parts.engine.sizes import LEVELS
 
@@ -115,6 +116,8 @@ class LayerPart:
         Passes with results that come over and over, and how often.
     weights, constants
         Which of the layer's words of weights, and of its constants, it takes.
+    records
+        What its instruction says of it, if that is not the same for all parts of the layer.
     """
 
     nest: Nest
@@ -122,6 +125,7 @@ class LayerPart:
     repeats: int
     weights: range
     constants: range
+    records: tuple[Record, ...] = ()
 
     def batched(self, frames: int, read: int, write: int) -> LayerPart:
         """Return the same for several frames, see :meth:`Nest.batched`."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from nnef_hw.architecture.architecture import Port, port_labels
-from nnef_hw.engine.layers import average, conv, gather, pairs, pool, unit_functions
+from nnef_hw.engine.layers import average, contraction, conv, gather, pairs, pool, unit_functions
 from nnef_hw.engine.layers.constant import ConstantLayer, expanded
 from nnef_hw.engine.layers.conv import ConvLayer
 from nnef_hw.engine.layers.layer import EngineContext, EngineLayer, Image, Residual, lowers
@@ -20,7 +21,7 @@ from nnef_hw.ir.layers import Sum, Table, layer_of
 
 __all__ = ["Loading", "Network", "lower"]
 
-LAYERS = (average, conv, gather, pairs, pool, unit_functions)
+LAYERS = (average, contraction, conv, gather, pairs, pool, unit_functions)
 """The modules that register how nodes become layers."""
 
 
@@ -185,7 +186,18 @@ class Network:
             if is_alone and isinstance(reader, ConvLayer) and reader.operands == (source.tensor,):
                 loading, layers[readers[0]] = _loading(reader, source.image, lanes)
             loadings.append(loading)
-        return tuple(loadings), tuple(layers)
+        return tuple(loadings), tuple(self._working(layers, lanes))
+
+    def _working(self, layers: Sequence[EngineLayer], lanes: int) -> Iterator[EngineLayer]:
+        """Yield the layers without those that leave all words as they are, which nobody sends."""
+        sent, names = {sink.tensor for sink in self.sinks}, dict[str, str]()
+        for layer in layers:
+            own = layer.renamed(names)
+            is_idle = isinstance(own, gather.GatherLayer) and own.is_idle(lanes)
+            if is_idle and own.tensor not in sent:
+                names[own.tensor] = own.operand
+            else:
+                yield own
 
 
 def _loading(layer: ConvLayer, image: Image, lanes: int) -> tuple[Loading, ConvLayer]:
@@ -219,6 +231,7 @@ def _lowered(graph: Graph, device: Device) -> Network:
         source = order.inputs[name].tensor
         tensors |= {name: source, source: source}
     layers: list[EngineLayer] = []
+    kept_words = device.ram.shapes[0][0]
     for node in graph.nodes:
         if order.origin(node.name)[0] in tail_names:
             # The last node of an output, or a move behind it, which the host makes.
@@ -229,11 +242,12 @@ def _lowered(graph: Graph, device: Device) -> Network:
                 tensors.setdefault(node.name, tensors[node.inputs[0]])
             else:
                 read = layer_of(graph, node).reading(graph.tensor(order.origin(node.name)[0]))
-                layers.append(gather.lower_move(EngineContext(read, tensors), move))
+                layers.append(gather.lower_move(EngineContext(read, tensors, kept_words), move))
                 tensors[node.name] = node.name
             continue
         tensors[node.name] = node.name
-        context: EngineContext[Any] = EngineContext(expanded(layer_of(graph, node)), tensors)
+        layer = expanded(layer_of(graph, node))
+        context: EngineContext[Any] = EngineContext(layer, tensors, kept_words)
         _write_constants(context, layers, tensors)
         is_sum = isinstance(context.layer, Sum)
         if is_sum:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,10 @@ class PairLayer(EngineLayer):
     @property
     def read_tensors(self) -> tuple[str, ...]:
         return (self.operand, self.second)
+
+    def renamed(self, names: Mapping[str, str]) -> EngineLayer:
+        changed: dict[str, Any] = {"second": names.get(self.second, self.second)}
+        return replace(super().renamed(names), **changed)
 
     @property
     def repeats(self) -> int:

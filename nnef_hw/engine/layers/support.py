@@ -6,13 +6,19 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from nnef_hw.arithmetic.tflite.numerics import TfliteAddRequant
+from nnef_hw.engine.layers.contraction import MIDDLE
 from nnef_hw.engine.layers.layer import ANYWHERE, Format, Image, lowers
 from nnef_hw.engine.layers.pieces import Piece, move_piece, nest_of
 from nnef_hw.engine.layers.sum_factors import sum_factors
 from nnef_hw.engine.layers.tail import tails
 from nnef_hw.errors import NnefHwError, UnsupportedError
 from nnef_hw.ir import Graph, Node, Stage, StreamOrder, Tensor, Trait, image_shape, layers
-from nnef_hw.ir.operators import ConvAttributes, PoolAttributes, WindowAttributes
+from nnef_hw.ir.operators import (
+    ContractionAttributes,
+    ConvAttributes,
+    PoolAttributes,
+    WindowAttributes,
+)
 from nnef_hw.parts.engine.sizes import CODE_BITS
 
 __all__ = ["check_engine", "find_move", "find_tails", "memory_image"]
@@ -126,8 +132,9 @@ def _problems(
         yield f"the engine does not compute it yet{where}", STREAM
         return
     gathers = issubclass(layers.layers[node.op], layers.Move)
+    reads_all = gathers or node.has(Trait.CONTRACTS)
     read = [name for name in node.inputs if graph.tensor(name).data is None]
-    for name in (*read[: None if gathers else 1], *node.outputs):
+    for name in (*read[: None if reads_all else 1], *node.outputs):
         shape = graph.tensor(name).shape
         if image_shape(shape) is None:
             yield (
@@ -143,6 +150,8 @@ def _problems(
             yield "an operand is broadcast, which the engine does not do yet", STREAM
         elif not _has_factors(graph, node):
             yield "no factors of 26 bits round as TensorFlow Lite does", "use rounding = 'half_up'"
+    if node.has(Trait.CONTRACTS):
+        yield from _contraction(graph, node)
     if node.has(Trait.WINDOW):
         yield from _windows(node)
     layer = _integers(graph, node)
@@ -209,6 +218,27 @@ def _gathers(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
         shapes = [graph.tensor(name).shape for name in node.inputs[:-1]]
         if any(shape[1] % _LEAST_LANES for shape in shapes):
             yield f"channels of an operand before others are no multiple of {_LEAST_LANES}", STREAM
+
+
+def _contraction(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
+    """Yield what keeps codes of the second operand from being weights."""
+    if node.attributes(ContractionAttributes).order[-1] == "m":
+        yield "codes of a word of its second operand are of different matrices", STREAM
+    layer = _integers(graph, node)
+    if not isinstance(layer, layers.Contraction):
+        return
+    zero_point = Format.of(layer.second).zero_point
+    if layer.second.bits <= CODE_BITS and zero_point != MIDDLE:
+        yield (
+            (
+                f"codes of its second operand are weights of 8 bits less {MIDDLE}, "
+                f"and the code of 0.0 is {zero_point} from the lowest one on"
+            ),
+            STREAM,
+        )
+    if layer.bias % (1 << layer.gain):
+        steps = layer.bias / (1 << layer.gain)
+        yield f"what is added to its sums is {steps:g} of their steps, no whole number", STREAM
 
 
 def _windows(node: Node) -> Iterator[tuple[str, str]]:

@@ -173,7 +173,7 @@ class Design:
         passes, _ = layer.passes(self.shape)
         offsets = np.zeros((len(passes), self.shape.rows), np.int64)
         first = self.engine.array.plain_rows
-        if layer.by_lane or first == self.shape.rows:
+        if layer.by_lane or first == self.shape.rows or not layer.weight_words(self.shape):
             return np.zeros(1, np.int64)
         ends = np.cumsum([one.words for one in passes])
         words = np.split(layer.weights(self.shape), ends[:-1])

@@ -64,17 +64,22 @@ class Issue:
         """
         part = paced(part, self._pace)
         self.retired = []
+        if not part.passes[-1].results:
+            # Nothing of it waits; results of the part before may still leave then.
+            final = begin + part.nest.words
+            self._results = max(0, end + self._results - final)
+            return final
         if not self._shares:
             # The results of the part before have to leave, too.
             kept = max(begin + part.passes[0].words, end + self._results)
             self._results = part.passes[-1].results
             final = kept + part.cycles - part.passes[0].words
-            if not self._by_lane:
+            if not self._by_lane and part.weights:
                 self._retire_last(part, begin, kept, final)
             return final
         last, cycle = end, begin
         for n in range(part.repeats):
-            retires = n == part.repeats - 1 and not self._by_lane
+            retires = n == part.repeats - 1 and not self._by_lane and len(part.weights) > 0
             for words, results in part.passes:
                 cycle = self._issue(cycle, words - 1, retires=retires)
                 # The last one waits for the results of the pass before, too.

@@ -218,7 +218,14 @@ class Program:
         read, *others = self.placement.places_read(layer, step.first)
         write = self.placement.place(layer.tensor, step.first)
         places = Places(read, together_in_memory * weight, constant, write, tuple(others))
-        parts = layer.parts(self.shape, places, most)
+        if not layer.loops_over_frames:
+            parts = [
+                part
+                for n in range(step.frames)
+                for part in layer.parts(self.shape, self._shifted(layer, places, n), most)
+            ]
+        else:
+            parts = layer.parts(self.shape, places, most)
         if is_packed:
             parts = packed(parts)
         if self.placement.batch > 1:
@@ -247,12 +254,23 @@ class Program:
 
     def _batched(self, layer: EngineLayer, parts: list[LayerPart], frames: int) -> list[LayerPart]:
         """Return the parts of a layer for frames of a batch."""
+        if not layer.loops_over_frames:
+            return [part.batched(1, 0, 0) for part in parts]
         write = self.placement.tensor_words[layer.tensor]
         reads = [self.placement.tensor_words[layer.part_operand(n)] for n in range(len(parts))]
         return [
             part.batched(frames, words * (self.shape.lanes if part.nest.in_codes else 1), write)
             for words, part in zip(reads, parts, strict=True)
         ]
+
+    def _shifted(self, layer: EngineLayer, places: Places, frame: int) -> Places:
+        """Return the places of a frame behind the first one."""
+        words = self.placement.tensor_words
+        read, *others = (frame * words[name] for name in layer.read_tensors)
+        return places._replace(
+            read=places.read + read, write=places.write + frame * words[layer.tensor],
+            others=tuple(map(sum, zip(places.others, others, strict=True))),
+        )  # fmt: skip
 
     def outline(self, layer: EngineLayer) -> str:
         """Say what of a layer is in the hardware, or decides about places and order."""
@@ -323,7 +341,6 @@ class Program:
             yield self._stream(run, layer)
             return
         common: list[Record] = [
-            *layer.records(self.shape),
             Requantized(zero_point=scale.zero_point, low=scale.low, high=scale.high),
             *self._residual(layer, run.step.first), *self._function(layer),
             *self._bank(self.placement.places_read(layer, 0)[0]),
@@ -331,9 +348,10 @@ class Program:
         if self.rounds_twice:
             common.append(Rounding(rounds_once=not scale.twice))
         for part in run.parts:
-            own: list[Record] = [
-                Results(results=part.passes[0].results, last_results=part.passes[-1].results)
-            ]
+            own = [*(part.records or layer.records(self.shape)), *common]
+            if part.passes[-1].results:
+                results, last = part.passes[0].results, part.passes[-1].results
+                own.append(Results(results=results, last_results=last))
             if self.divides:
                 own.append(Following(follows=part is not run.parts[0]))
             if self.packs_weights and part.weights:
@@ -343,7 +361,7 @@ class Program:
             if self.ring_words:
                 own.append(PacketSizes(weights=len(part.weights), constants=len(part.constants)))
             yield Instruction(
-                Kind.RUN, (*common, *own, *first_places(part.nest)), part.nest,
+                Kind.RUN, (*own, *first_places(part.nest)), part.nest,
                 _moved(part.weights, run.weight), _moved(part.constants, run.constant),
                 self._weight_rows(layer),
             )  # fmt: skip

@@ -12,6 +12,7 @@ from nnef_hw.hardware.devices import Device
 from nnef_hw.parts.engine.array import ArrayUse, MultiplierArray
 from nnef_hw.parts.engine.border import Batch, Ports
 from nnef_hw.parts.engine.codes import Codes, Residents
+from nnef_hw.parts.engine.contraction import Contracting, Filling, Matrices
 from nnef_hw.parts.engine.engine import Engine
 from nnef_hw.parts.engine.feature import Feature
 from nnef_hw.parts.engine.narrow import NarrowWeights, WeightWidth
@@ -96,6 +97,8 @@ def _features(program: Program) -> Iterator[Feature]:
         yield Products()
     if any(x.find(Inverting) for x in run):
         yield Minima()
+    if fills := [x for x in run if x.find(Filling)]:
+        yield _matrices(program, fills)
     if program.port_numbers > 1:
         yield Ports(count=program.port_numbers)
     if program.packs_weights:
@@ -119,6 +122,17 @@ def _residual(program: Program, run: Sequence[Instruction]) -> TensorSums:
     return TensorSums(
         bits=bits, shift=program.residual_shift, cycles=program.residual_cycles,
         words=program.placement.other_words, offset_bits=offset_bits,
+    )  # fmt: skip
+
+
+def _matrices(program: Program, fills: Sequence[Instruction]) -> Matrices:
+    """Return the memory of matrices that so many instructions fill."""
+    words = [x.nest.extremes("weight")[1] + 1 for x in fills if x.nest is not None]
+    turns = {bool(filling.turns) for x in fills if (filling := x.find(Filling))}
+    constants = [len(x.constants) for x in program.instructions if x.find(Contracting)]
+    return Matrices(
+        words=max(2, *words), sums=1 << (max(2, *constants) - 1).bit_length(),
+        turns=True in turns, keeps=False in turns,
     )  # fmt: skip
 
 
@@ -203,6 +217,11 @@ def _sequencer(program: Program, array: MultiplierArray, features: Sequence[Feat
     depths = {
         "read": words, "write": words, "weight": supply.weights, "constant": supply.constants,
     }  # fmt: skip
+    for feature in features:
+        if isinstance(feature, Matrices):
+            # where words of codes go that become weights
+            depths["weight"] = max(depths["weight"], feature.words)
+            depths["write"] = max(words, array.rows)
     places = {name: max(1, (depth - 1).bit_length()) for name, depth in depths.items()}
     for feature in features:
         for name, (_, bits) in feature.fine(array.lanes).items():

@@ -129,6 +129,16 @@ class Engine:
         return self.ram.has_register and self.codes.single_port is None
 
     @property
+    def rows(self) -> int:
+        """Rows of the array."""
+        return self.array.rows
+
+    @property
+    def lanes(self) -> int:
+        """Codes of a word."""
+        return self.array.lanes
+
+    @property
     def word_bits(self) -> int:
         """Bits of a word of codes."""
         return self.array.word_bits

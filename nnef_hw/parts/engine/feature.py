@@ -28,6 +28,14 @@ class EngineSizes(Protocol):
         """Where the fields of instructions are."""
 
     @property
+    def rows(self) -> int:
+        """Rows of the array."""
+
+    @property
+    def lanes(self) -> int:
+        """Codes of a word."""
+
+    @property
     def word_bits(self) -> int:
         """Bits of a word of codes."""
 

@@ -1,0 +1,311 @@
+"""Products of two activations: matrices of codes become weights, which rows of others meet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nnef_hw.arithmetic.numerics import IntArray
+from nnef_hw.engine.layers.layer import (
+    EngineContext,
+    EngineLayer,
+    Image,
+    Most,
+    Places,
+    Shape,
+    lowers,
+)
+from nnef_hw.engine.layers.nest import LayerPart, Nest, Pass, issue_cycles
+from nnef_hw.engine.layers.scale import Scale
+from nnef_hw.hardware.geometry.contraction import Contraction
+from nnef_hw.ir import layers
+from nnef_hw.parts.engine.array import Padding
+from nnef_hw.parts.engine.contraction import Contracting, Filling
+from nnef_hw.parts.engine.program import PASS_LEVEL, QUANTITIES
+from nnef_hw.parts.engine.sizes import CODE_BITS, LEVELS
+
+__all__ = ["MIDDLE", "ContractionLayer"]
+
+MIDDLE = 1 << (CODE_BITS - 1)
+"""The code of the matrices that is 0: codes less this are weights."""
+_SAVING = 4
+"""Most cycles from a sum that is saved until another one may be taken from it."""
+_LOOPS = LEVELS - PASS_LEVEL - 1
+"""Loops around the passes of a row."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Loop:
+    """Iterations, and what each adds to the words that are read and written, and to ``y``."""
+
+    count: int
+    read: int
+    write: int
+    y: int = 0
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ContractionLayer(EngineLayer):
+    """Rows of the first operand times matrices of the second.
+
+    Parts take turns: one fills the array's memory of matrices with some columns of one or several
+    matrices, the next one runs on them. That begins with rows of padding, which is the zero point
+    of the first operand: their sums are taken from all others.
+
+    Parameters
+    ----------
+    second, matrices
+        The other operand, and its image.
+    product
+        Sizes, and the order of the other operand.
+    kept
+        Words of the array's memory of matrices.
+    first_bias
+        What is added to the sums of all columns.
+    limits
+        Least and greatest sum, bias included.
+    """
+
+    label = "contraction"
+    by_lane = False
+
+    second: str
+    matrices: Image
+    product: Contraction
+    kept: int
+    first_bias: int
+    limits: tuple[int, int]
+
+    @property
+    def read_tensors(self) -> tuple[str, ...]:
+        return (self.operand, self.second)
+
+    @property
+    def may_add(self) -> bool:
+        return False
+
+    @property
+    def macs(self) -> int:
+        return self.product.macs
+
+    @property
+    def largest_sum(self) -> tuple[int, int]:
+        return self.limits
+
+    @property
+    def loops_over_frames(self) -> bool:
+        return False
+
+    def renamed(self, names: Mapping[str, str]) -> EngineLayer:
+        changed: dict[str, Any] = {"second": names.get(self.second, self.second)}
+        return replace(super().renamed(names), **changed)
+
+    @property
+    def groups(self) -> int:
+        """Products of rows and one matrix."""
+        return self.product.sets * self.product.matrices
+
+    @property
+    def _turns(self) -> bool:
+        """Whether words of the second operand are lanes of matrices, not rows."""
+        return self.product.order[-1] == "n"
+
+    def _padded(self, shape: Shape) -> int:
+        """Columns in whole words."""
+        return self.target.blocks(shape.lanes) * shape.lanes
+
+    def _row_passes(self, shape: Shape) -> list[Pass]:
+        """Return the passes of a row."""
+        words = self.source.blocks(shape.lanes)
+        full, rest = divmod(self._padded(shape), shape.rows)
+        return [Pass(words, shape.rows)] * full + [Pass(words, rest)] * (rest > 0)
+
+    def _row_loops(self, shape: Shape) -> list[_Loop]:
+        """Return the loops around the passes of the rows of a matrix: two at most."""
+        product = self.product
+        read, write = (image.blocks(shape.lanes) for image in (self.source, self.target))
+        inner = _Loop(product.repeats, read, write)
+        apart = product.matrices * product.repeats
+        outer = _Loop(product.turns, apart * read, apart * write)
+        if product.matrices == 1:
+            return [_Loop(product.turns * product.repeats, read, write, 1)]
+        if product.repeats == 1:
+            return [replace(outer, y=1)]
+        return [inner, replace(outer, y=1)]
+
+    def _before(self, passes: list[Pass], loops: list[_Loop], results: int) -> int:
+        """Return how many rows of padding come first: the last sums of one have been saved then."""
+        paced = [Pass(words, -(-count // results)) for words, count in passes]
+        inner = prod(loop.count for loop in loops[:-1])
+        cycles = issue_cycles(paced, 2 * inner) - issue_cycles(paced, inner)
+        return max(1, -(-_SAVING // max(1, cycles)))
+
+    def passes(self, shape: Shape) -> tuple[list[Pass], int]:
+        passes, loops = self._row_passes(shape), self._row_loops(shape)
+        rows = loops[-1].count + self._before(passes, loops, shape.results)
+        return passes, self.groups * rows * prod(loop.count for loop in loops[:-1])
+
+    def nest(self, shape: Shape, places: Places) -> Nest:
+        """Return the loops of its first part that runs."""
+        return self.parts(shape, places, None)[1].nest
+
+    def parts(self, shape: Shape, places: Places, most: Most | None) -> list[LayerPart]:
+        words = self.source.blocks(shape.lanes)
+        count = len(self._row_passes(shape))
+        fitting = max(1, self.kept // words)
+        if most is not None:
+            fitting = max(1, min(fitting, most.constants // shape.rows))
+        pieces = -(-count // fitting)
+        ends = [count * n // pieces for n in range(pieces + 1)]
+        together = 1
+        if pieces == 1 and len(self._row_loops(shape)) < _LOOPS:
+            together = max(1, self.kept // (count * words))
+        found: list[LayerPart] = []
+        for group in range(0, self.groups, together):
+            groups = range(group, min(group + together, self.groups))
+            for first, end in pairwise(ends):
+                own = range(first, end)
+                found += self._pair(shape, places, groups, own, is_stream=most is not None)
+        return found
+
+    def _pair(
+        self, shape: Shape, places: Places, groups: range, passes: range, *, is_stream: bool
+    ) -> Iterator[LayerPart]:
+        """Yield a part that fills the memory of matrices, and one that runs on them."""
+        words = self.source.blocks(shape.lanes)
+        constants = range(
+            passes.start * shape.rows, min(passes.stop * shape.rows, self._padded(shape))
+        )
+        yield self._fill(shape, places, groups, passes)
+        own = self._row_passes(shape)[passes.start : passes.stop]
+        loops = self._row_loops(shape)
+        before = self._before(own, loops, shape.results)
+        outer = loops[-1]
+        product = self.product
+        apart = product.rows_of_set if product.matrices == 1 else product.repeats
+        read_blocks, write_blocks = (x.blocks(shape.lanes) for x in (self.source, self.target))
+        group = _Loop(len(groups), apart * read_blocks, apart * write_blocks)
+        run = [*loops[:-1], replace(outer, count=outer.count + before)]
+        weight_of_group = words * len(passes)
+        levels = [*run, *([group] if len(groups) > 1 else [])]
+        levels += [_Loop(1, 0, 0)] * (_LOOPS - len(levels))
+        of_group = len(run) if len(groups) > 1 else None
+        first_read = places.read + groups.start * group.read - before * outer.read
+        first_write = places.write + groups.start * group.write - before * outer.write
+        per_pass = shape.rows // shape.lanes
+        inner = (0,) * (PASS_LEVEL - 1)
+        around = [weight_of_group if n == of_group else 0 for n in range(_LOOPS)]
+        nest = Nest(
+            counts=(words, 1, 1, len(own), *(x.count for x in levels)),
+            strides={
+                "read": (1, *inner, 0, *(x.read for x in levels)),
+                "y": (0, *inner, 0, *(x.y for x in levels)),
+                "x": (0,) * LEVELS,
+                "weight": (1, *inner, words, *around),
+                "constant": (0, *inner, shape.rows, *(0,) * _LOOPS),
+                "write": (0, *inner, per_pass, *(x.write for x in levels)),
+            },
+            starts={
+                "read": first_read, "y": -before, "x": 0, "weight": 0,
+                "constant": 0 if is_stream else places.constant + constants.start,
+                "write": first_write + passes.start * per_pass,
+            },
+        )  # fmt: skip
+        repeats = len(groups) * prod(loop.count for loop in run)
+        yield LayerPart(
+            nest, own, repeats, range(0), constants,
+            self._records(outer.count, self.pad),
+        )  # fmt: skip
+
+    def _fill(self, shape: Shape, places: Places, groups: range, passes: range) -> LayerPart:
+        """Return the part that fills the memory of matrices."""
+        product, lanes, rows = self.product, shape.lanes, shape.rows
+        words, blocks = self.source.blocks(lanes), self.matrices.blocks(lanes)
+        steps, step = {product.order[-1]: 0}, blocks
+        for axis, extent in zip(
+            reversed(product.order[:-1]), reversed(product.extents[:-1]), strict=True
+        ):
+            steps[axis], step = step, step * extent
+        of_group = step if product.matrices == 1 else steps["m"]
+        if self._turns:
+            # lanes of a word, words of a row, groups of rows
+            count = blocks - passes.start * rows // lanes
+            counts = (lanes, words, rows // lanes if len(passes) > 1 else min(rows // lanes, count))
+            read = (steps["k"], lanes * steps["k"], 1, rows // lanes)
+            y, extent, last = (1, lanes, 0, 0), product.inner, lanes
+            weight, start = (0, 1, 0, words), 0
+        else:
+            counts = (
+                1,
+                words,
+                rows if len(passes) > 1 else min(rows, product.columns - passes.start * rows),
+            )
+            read = (0, 1, steps["n"], rows * steps["n"])
+            y, extent = (0, 0, 1, rows), product.columns
+            last = product.inner - (words - 1) * lanes
+            weight, start = (0, 1, 0, words), passes.start * rows
+        zeros = (0,) * (_LOOPS - 1)
+        strides = {
+            "read": (*read, of_group, *zeros), "y": (*y, 0, *zeros),
+            "weight": (*weight, words * len(passes), *zeros), "write": (0, 0, 1, 0, 0, *zeros),
+        }  # fmt: skip
+        nest = Nest(
+            counts=(*counts, len(passes), len(groups), *(1,) * (_LOOPS - 1)),
+            strides={name: strides.get(name, (0,) * LEVELS) for name in QUANTITIES},
+            starts={
+                **dict.fromkeys(QUANTITIES, 0), "y": start,
+                "read": sum(places.others) + groups.start * of_group + passes.start * read[-1],
+            },
+        )  # fmt: skip
+        filling = Filling(fills=1, turns=self._turns, inner_lanes=last - 1)
+        return LayerPart(
+            nest, [Pass(nest.words, 0)], 1, range(0), range(0),
+            self._records(extent, MIDDLE, filling),
+        )  # fmt: skip
+
+    def _records(self, height: int, pad: int, *filling: Filling) -> tuple[Any, ...]:
+        use = replace(self.work(Shape(4, 4)), height=height, width=1)
+        return use, Padding(pad=pad), Contracting(contracts=1), *filling
+
+    def part_level(self, shape: Shape) -> int:
+        del shape
+        return PASS_LEVEL
+
+    def part_operand(self, n: int) -> str:
+        return self.operand if n % 2 else self.second
+
+    def weight_words(self, shape: Shape) -> int:
+        del shape
+        return 0
+
+    def weights(self, shape: Shape) -> NDArray[np.int64]:
+        return np.zeros((0, *shape.multipliers), np.int64)
+
+    def bias(self, shape: Shape) -> IntArray:
+        return np.full(self._padded(shape), self.first_bias, np.int64)
+
+
+def _scale(context: EngineContext[layers.Contraction]) -> Scale:
+    """Return how sums become codes, without the power of two that they are multiplied by."""
+    layer = context.layer
+    scale = Scale.of(layer.requant, context.target.offset, [layer.sums])
+    return scale.weighted(-layer.gain) if layer.gain else scale
+
+
+@lowers("contraction")
+def _lower_contraction(context: EngineContext[layers.Contraction]) -> ContractionLayer:
+    layer, source = context.layer, context.source
+    second = layer.operands[1]
+    return ContractionLayer(
+        **context.common, second=context.operands[1], matrices=Image(*layers.image_of(second)),
+        product=layer.sizes, kept=context.kept_words, pad=source.zero_point,
+        scale=_scale(context),
+        first_bias=layer.bias >> layer.gain,
+        limits=(layer.sums[0] >> layer.gain, -(-layer.sums[1] >> layer.gain)),
+    )  # fmt: skip

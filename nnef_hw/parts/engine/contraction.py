@@ -1,0 +1,84 @@
+"""Products of two activations in a shared engine: matrices of codes become weights of the array."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from nnef_hw.hardware.devices import Device
+from nnef_hw.hardware.geometry.blockram import Tiling, tile_memory
+from nnef_hw.parts.engine.feature import EngineSizes, Feature
+from nnef_hw.parts.engine.fields import Record, fact
+
+__all__ = ["Contracting", "Filling", "Matrices"]
+
+_LUTS = 60
+"""Of addresses and flags."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contracting(Record):
+    """Whether weights are codes of another tensor."""
+
+    contracts: int = fact("weights are codes, and pixels outside tell the sums of weights", bits=1,
+                          late=True)  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filling(Record):
+    """How words of codes become words of weights."""
+
+    fills: int = fact("words that are read become weights, and give no results", bits=1)
+    turns: int = fact("such a word is a lane of rows, not a row", bits=1, constant=True)
+    inner_lanes: int = fact("codes of the last word of a row of weights, less one", constant=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Matrices(Feature):
+    """A memory for each row of the array, which words of codes fill, and sums of what is there.
+
+    Parameters
+    ----------
+    words
+        Words of weights that have room.
+    sums
+        Depth of the memory of biases less the sums of weights times the zero point of the codes
+        that they are multiplied by: a power of two.
+    turns, keeps
+        Whether words of codes are lanes of any matrices, and whether they are rows of any.
+    """
+
+    label = "products of two activations"
+    component = "nnef_hw.rtl.engine.contraction:EngineMatrices"
+    says = (Contracting, Filling)
+
+    words: int
+    sums: int
+    turns: bool
+    keeps: bool
+
+    def widths(self, engine: EngineSizes) -> Mapping[str, int]:
+        return {"inner_lanes": (engine.lanes - 1).bit_length()}
+
+    def row_memory(self, engine: EngineSizes) -> Tiling:
+        """Return the memory of a row of the array."""
+        return tile_memory(engine.ram, self.words, engine.word_bits)
+
+    def sum_memory(self, engine: EngineSizes) -> Tiling:
+        """Return the memory of biases, those of a cycle's results together."""
+        return tile_memory(engine.ram, self.sums, engine.results * engine.acc_bits)
+
+    def memories(self, engine: EngineSizes) -> Sequence[Tiling]:
+        return (*[self.row_memory(engine)] * engine.rows, self.sum_memory(engine))
+
+    def luts(self, engine: EngineSizes, device: Device) -> float:
+        chosen = engine.weight_bits + 2.0 * engine.results * engine.acc_bits
+        if self.turns and self.keeps:
+            chosen += engine.lanes * engine.word_bits
+        if self.keeps:
+            chosen += engine.word_bits
+        return _LUTS + chosen + 2 * engine.rows
+
+    def flip_flops(self, engine: EngineSizes) -> float:
+        kept = engine.lanes * engine.word_bits * self.turns + engine.word_bits * self.keeps
+        return kept + engine.rows + engine.results * engine.acc_bits + _LUTS

@@ -1,0 +1,103 @@
+"""Matrices of codes in the shared engine, as weights of its array."""
+
+from amaranth import *
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from nnef_hw.parts.engine.contraction import Matrices
+from nnef_hw.parts.engine.engine import Engine
+from nnef_hw.parts.engine.sizes import CODE_BITS
+from nnef_hw.rtl.base.memory import TiledMemory
+from nnef_hw.rtl.base.primitives import delayed
+from nnef_hw.rtl.engine.sequencer import parameter_layout, word_layout
+
+__all__ = ["EngineMatrices"]
+
+
+class EngineMatrices(wiring.Component):
+    """Keep words of codes as words of weights, less 128: each of them a row, or a lane of rows.
+
+    Where a word is a row, it goes to the row that its ``write`` counts. Where words are lanes, so
+    many of them wait in registers, until they end the word of so many rows, of the group of these
+    that ``write`` counts. Codes of a row's last word behind ``inner_lanes`` weigh nothing.
+
+    Golden model: ``weights[weight][row, lane] = code - 128``. A word is written two cycles after it
+    is at the multipliers.
+
+    Members
+    -------
+    word : In(word_layout)
+        The word that is read.
+    parameters : In(parameter_layout)
+        ``turns`` and ``inner_lanes``.
+    codes : In(lanes * 8)
+        Its codes, ``operand_stage`` after its issue.
+    read_address : In
+    weights : Out(rows * lanes * 8)
+        Row 0 lowest, a cycle later.
+    """
+
+    unproved = "no stream: a memory"
+
+    def __init__(self, part: Engine):
+        self.part = part
+        array = part.array
+        super().__init__({
+            "word": In(word_layout(part)),
+            "parameters": In(parameter_layout(part)),
+            "codes": In(array.word_bits),
+            "read_address": In(range(part.find(Matrices).words)),
+            "weights": Out(array.products * CODE_BITS),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        part, array = self.part, self.part.array
+        own = part.find(Matrices)
+        cycles = part.pipeline.operand_stage - part.pipeline.read_stage
+        fills = delayed(m, self.word.fills & self.word.valid, cycles, name="fills", is_flag=True)
+        ends, is_last = (
+            delayed(m, self.word[name], cycles, name=name) for name in ("ends", "is_last")
+        )
+        place, row = (
+            delayed(m, value, cycles + 1, name=name)
+            for name, value in (
+                ("place", self.word.weight[: len(self.read_address)]),
+                ("row", self.word.write[: (array.rows - 1).bit_length()]),
+            )
+        )
+        turns = delayed(m, self.parameters.turns, 1, name="turns")
+        middle = Const(1 << (CODE_BITS - 1), CODE_BITS)
+        codes = [self.codes.word_select(n, CODE_BITS) ^ middle for n in range(array.lanes)]
+        written = Signal()
+        m.d.sync += written.eq(fills & ends)
+        rows = [Const(0, array.word_bits)] * array.lanes
+        if own.turns:
+            rows = []
+            for n, code in enumerate(codes):
+                lanes = Signal(array.word_bits, name=f"lanes{n}", reset_less=True)
+                with m.If(fills):
+                    m.d.sync += lanes.eq(Cat(lanes[CODE_BITS:], code))
+                rows.append(lanes)
+        if own.keeps:
+            whole = Signal(array.word_bits, reset_less=True)
+            m.d.sync += whole.eq(Cat(
+                Mux(is_last & (n > self.parameters.inner_lanes), 0, code)
+                for n, code in enumerate(codes)
+            ))
+            rows = [Mux(turns, lanes, whole) for lanes in rows]
+        found = []
+        for n in range(array.rows):
+            memory = TiledMemory(own.row_memory(part), writable=True)
+            m.submodules[f"row{n}"] = memory
+            chosen = Mux(turns, row == n // array.lanes, row == n)
+            m.d.comb += [
+                memory.read_address.eq(self.read_address),
+                memory.read_enable.eq(1),
+                memory.write_address.eq(place),
+                memory.write_data.eq(rows[n % array.lanes]),
+                memory.write_enable.eq(written & chosen),
+            ]
+            found.append(memory.read_data)
+        m.d.comb += self.weights.eq(Cat(found))
+        return m

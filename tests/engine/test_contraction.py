@@ -1,0 +1,133 @@
+"""Products of two activations on the engine: matrices of codes are the array's weights."""
+
+from dataclasses import replace
+
+import pytest
+from attention_graphs import product, random_product
+from engine_graphs import board_with, planned
+from sweeps import covering
+
+from nnef_hw.arithmetic.numerics import QType
+from nnef_hw.boards import find_board
+from nnef_hw.engine.layers.contraction import ContractionLayer
+from nnef_hw.engine.layers.gather import GatherLayer
+from nnef_hw.engine.layers.support import check_engine
+from nnef_hw.errors import UnsupportedError
+from nnef_hw.parts.engine.contraction import Matrices
+from nnef_hw.passes import simplify
+from nnef_hw.quantize import FixedParams, build_fixed
+from nnef_hw.testing import GraphBuilder
+
+PRODUCTS = {
+    "one": ([1, 1, 1], [1, 1, 1], (False, False)),
+    "plain": ([1, 5, 8], [1, 8, 7], (False, False)),
+    "uneven": ([1, 5, 7], [1, 7, 6], (False, False)),
+    "second_turned": ([1, 4, 6], [1, 21, 6], (False, True)),
+    "both_turned": ([1, 8, 4], [1, 3, 8], (True, True)),
+    "heads": ([1, 3, 4, 8], [1, 3, 8, 4], (False, False)),
+    "heads_turned": ([1, 2, 5, 9], [1, 2, 7, 9], (False, True)),
+    "one_matrix_for_all": ([1, 3, 4, 5], [1, 1, 5, 2], (False, False)),
+    "rows_for_all": ([1, 1, 4, 4], [1, 3, 4, 4], (False, False)),
+    "groups_of_heads": ([1, 2, 3, 4, 4], [1, 2, 1, 4, 4], (False, False)),
+}
+KINDS = {
+    "small": {"rows": 4, "lanes": 4},
+    "wide": {"rows": 16, "lanes": 8},
+    "fast": {"rows": 8, "lanes": 4, "board": board_with(8)},
+    "together": {"rows": 8, "lanes": 4, "results": 4},
+    "ring": {"rows": 4, "lanes": 4, "ring_words": 32},
+    "single_port": {"board": find_board("icebreaker"), "ring_words": 32},
+    "batch": {"rows": 4, "lanes": 4, "batch": 3},
+}
+
+
+@pytest.mark.parametrize(("name", "kind"), covering([*PRODUCTS], [*KINDS]))
+def test_hardware_equals_the_model_in_predicted_cycles(name, kind, fix, run_engine):
+    first, second, transposes = PRODUCTS[name]
+    graph = fix(product(first, second, transposes=transposes))
+    plan = planned(graph, **KINDS[kind])
+    run_engine(plan, graph)
+    run_engine(plan, graph, stall=0.3)
+
+
+def kept_in(plan, words):
+    """Return the plan of the same network with room for so many words of codes as weights."""
+    network = plan.design.network
+    layers = tuple(
+        replace(layer, kept=words) if isinstance(layer, ContractionLayer) else layer
+        for layer in network.layers
+    )
+    return replace(plan, design=plan.design.changed(network=replace(network, layers=layers)))
+
+
+@pytest.mark.parametrize("words", [1, 3, 8])
+@pytest.mark.parametrize("ring_words", [0, 32])
+def test_matrices_in_parts_where_their_memory_is_small(words, ring_words, fix, run_engine):
+    graph = fix(product([1, 3, 4, 8], [1, 3, 14, 8], transposes=(False, True)))
+    whole = planned(graph, ring_words=ring_words)
+    plan = kept_in(whole, words)
+    [layer] = plan.design.layers
+    parts = plan.design.program.parts[0]
+    assert len(parts) > 2
+    assert len(parts) % 2 == 0
+    assert plan.design.engine.find(Matrices).words <= max(words, layer.source.blocks(4))
+    run_engine(plan, graph)
+
+
+def projected(rng, tokens, features, heads, *, columns=None):
+    """Return attention without softmax: layers before, between and behind the products."""
+    g = GraphBuilder("heads")
+    x = g.input("x", [1, tokens, features])
+    size = features // heads
+
+    def layer(source, count):
+        weights = g.constant(f"w{count}", rng.normal(size=(1, features, features)) / 3)
+        return g.op("matmul", source, weights, transposeA=False, transposeB=False)
+
+    def split(y):
+        return g.op("transpose", g.reshape(y, [1, tokens, heads, size]), axes=[0, 2, 1, 3])
+
+    query, key, value = (split(layer(x, n)) for n in range(3))
+    scores = g.op("matmul", query, key, transposeA=False, transposeB=True)
+    scores = g.op("sigmoid", scores)
+    y = g.op("matmul", scores, value, transposeA=False, transposeB=False)
+    y = g.reshape(g.op("transpose", y, axes=[0, 2, 1, 3]), [1, tokens, features])
+    return g.build(layer(y, 3))
+
+
+@pytest.mark.parametrize(
+    ("kind", "tokens", "features", "heads"),
+    covering([*KINDS], [(6, 16, 2), (5, 24, 3), (7, 16, 4)]),
+)
+def test_layers_around_products(kind, tokens, features, heads, fix, rng, run_engine):
+    graph = fix(projected(rng, tokens, features, heads))
+    run_engine(planned(graph, **KINDS[kind]), graph)
+
+
+@pytest.mark.parametrize(("lanes", "moves"), [(4, 0), (8, 0), (16, 4)])
+def test_heads_of_whole_words_are_split_and_joined_by_addresses(lanes, moves, fix, rng):
+    """Words of 16 codes have those of two heads."""
+    plan = planned(fix(projected(rng, 6, 16, 2)), 16, lanes)
+    assert sum(isinstance(x, GatherLayer) for x in plan.design.layers) == moves
+
+
+@pytest.mark.parametrize(
+    "seed", [pytest.param(n, marks=[pytest.mark.nightly] if n > 2 else []) for n in range(100)]
+)
+def test_random_products(seed, fix, rng, run_engine):
+    graph = fix(random_product(rng))
+    if check_engine(graph):
+        pytest.skip("the engine refuses it")
+    kinds = [*KINDS.values()]
+    plan = planned(graph, **kinds[seed % len(kinds)])
+    run_engine(plan, graph, frames=3)
+    run_engine(plan, graph, stall=0.4)
+
+
+def test_matrices_whose_zero_is_not_in_the_middle_are_refused():
+    graph = simplify(product([1, 5, 4], [1, 4, 3]))
+    formats = dict.fromkeys(graph.tensors, QType(8, False, 0.03, 77))
+    fixed = build_fixed(graph, FixedParams(formats, {}))
+    [error] = check_engine(fixed)
+    assert isinstance(error, UnsupportedError)
+    assert "weights of 8 bits less 128, and the code of 0.0 is 77" in str(error)
