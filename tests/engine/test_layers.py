@@ -536,3 +536,14 @@ def test_an_input_that_is_added_stays_as_it_is(builder, fix, run_engine, rng):
     builder.op("add", x, y)
     graph = fix(builder.build())
     run_engine(planned(graph), graph)
+
+
+def test_an_input_whose_pixels_are_not_those_in_memory(builder, fix, run_engine):
+    """A beat of several codes would end within a row of the host's, of which each is a pixel."""
+    x = builder.input("x", (1, 1, 5, 8))
+    x = builder.op("transpose", x, axes=[0, 3, 2, 1])
+    conv(builder, x, 4, 8, 1)
+    graph = fix(builder.build())
+    plan = planned(graph)
+    assert [port.lanes for port in plan.inputs] == [1]
+    run_engine(plan, graph)

@@ -183,8 +183,14 @@ class Network:
             reader = layers[readers[0]] if readers else None
             is_sent = any(sink.tensor == source.tensor for sink in self.sinks)
             is_alone = len(readers) == 1 and not is_sent
+            layer = reader
             if is_alone and isinstance(reader, ConvLayer) and reader.operands == (source.tensor,):
-                loading, layers[readers[0]] = _loading(reader, source.image, lanes)
+                loading, layer = _loading(reader, source.image, lanes)
+            if source.port.image[2] % loading.codes:
+                # The host's pixels are others than those in memory, and end within a word.
+                loading, layer = Loading.by_code(source.image, lanes), reader
+            if readers and layer is not None:
+                layers[readers[0]] = layer
             loadings.append(loading)
         return tuple(loadings), tuple(self._working(layers, lanes))
 
