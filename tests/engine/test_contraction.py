@@ -131,3 +131,21 @@ def test_matrices_whose_zero_is_not_in_the_middle_are_refused():
     [error] = check_engine(fixed)
     assert isinstance(error, UnsupportedError)
     assert "weights of 8 bits less 128, and the code of 0.0 is 77" in str(error)
+
+
+def test_matrices_in_the_bank_that_is_written(fix, rng, run_engine):
+    """What fills the array's memory waits for results that are on their way to that bank."""
+    graph = fix(projected(rng, 7, 16, 4))
+    plan = planned(graph, board=find_board("icebreaker"), ring_words=32)
+    placement, layers = plan.design.placement, plan.design.layers
+    assert placement.banks is not None
+    assert any(placement.meets(x, 0) for x in layers if isinstance(x, ContractionLayer))
+    run_engine(plan, graph, frames=3)
+    plan = kept_in(plan, 4)
+    run_engine(plan, graph)
+
+
+def test_beside_weights_of_4_bits(fix, rng, run_engine):
+    graph = fix(projected(rng, 6, 16, 2), weight_bits=4)
+    run_engine(planned(graph, 4, 4, 32, packs_weights=True), graph)
+    run_engine(planned(graph, 8, 8, packs_weights=True), graph)

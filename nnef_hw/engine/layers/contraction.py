@@ -87,6 +87,10 @@ class ContractionLayer(EngineLayer):
         return (self.operand, self.second)
 
     @property
+    def tensors_apart(self) -> tuple[str, ...]:
+        return (self.operand,)
+
+    @property
     def may_add(self) -> bool:
         return False
 

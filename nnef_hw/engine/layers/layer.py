@@ -240,6 +240,11 @@ class EngineLayer(ABC):
         return replace(self, **changed)
 
     @property
+    def tensors_apart(self) -> tuple[str, ...]:
+        """Names of those that are read while results are written."""
+        return self.read_tensors
+
+    @property
     def loops_over_frames(self) -> bool:
         """Whether a part of it may run for all frames of a batch before the next part does."""
         return True

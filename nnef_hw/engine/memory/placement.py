@@ -197,7 +197,7 @@ class Placement:
             return None
         if 2 * self.shape.lanes * CODE_BITS // ram.width > self.device.spram:
             return None
-        apart = [(name, layer.tensor) for layer in self.layers for name in layer.read_tensors]
+        apart = [(name, layer.tensor) for layer in self.layers for name in layer.tensors_apart]
         return allocate_banks(self.stays, apart, ram.depth)
 
     @property
@@ -209,6 +209,13 @@ class Placement:
     def bank(self, place: int) -> int:
         """Return the bank of a word."""
         return place // self.bank_words
+
+    def meets(self, layer: EngineLayer, part: int) -> bool:
+        """Whether a part of a layer reads the bank that its other parts write."""
+        if self.banks is None or layer.part_operand(part) in layer.tensors_apart:
+            return False
+        read, written = (self.places[x] for x in (layer.part_operand(part), layer.tensor))
+        return self.bank(read) == self.bank(written)
 
     @cached_property
     def memory(self) -> tuple[Mapping[str, int], int]:

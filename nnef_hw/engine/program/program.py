@@ -63,6 +63,10 @@ class Run(NamedTuple):
     weight: int
     constant: int
 
+    def follows(self, part: int, placement: Placement) -> bool:
+        """Whether a part need not wait for results of the one before."""
+        return part > 0 and not placement.meets(self.layer, part)
+
 
 @dataclass(frozen=True, eq=False)
 class Program:
@@ -343,21 +347,21 @@ class Program:
         common: list[Record] = [
             Requantized(zero_point=scale.zero_point, low=scale.low, high=scale.high),
             *self._residual(layer, run.step.first), *self._function(layer),
-            *self._bank(self.placement.places_read(layer, 0)[0]),
         ]  # fmt: skip
         if self.rounds_twice:
             common.append(Rounding(rounds_once=not scale.twice))
-        for part in run.parts:
+        for n, part in enumerate(run.parts):
             own = [*(part.records or layer.records(self.shape)), *common]
             if part.passes[-1].results:
                 results, last = part.passes[0].results, part.passes[-1].results
                 own.append(Results(results=results, last_results=last))
             if self.divides:
-                own.append(Following(follows=part is not run.parts[0]))
+                own.append(Following(follows=run.follows(n, self.placement)))
             if self.packs_weights and part.weights:
                 halves, words = self.is_packed(layer), weights_read(part)
                 has_rest = halves and not layer.by_lane and words % 2
                 own.append(WeightWidth(halves=halves, has_rest=has_rest))
+            own += self._bank(self._place_read(layer, n))
             if self.ring_words:
                 own.append(PacketSizes(weights=len(part.weights), constants=len(part.constants)))
             yield Instruction(
@@ -374,6 +378,12 @@ class Program:
             *([Batched(frames=step.frames - 1)] if self.placement.batch > 1 else []),
             ReadPlace(read=self.placement.place(sink.tensor, step.first)), sent,
         ))  # fmt: skip
+
+    def _place_read(self, layer: EngineLayer, part: int) -> int:
+        """Return where a part of a layer reads: all that it reads is in one bank."""
+        if layer.part_operand(part) in layer.read_tensors:
+            return self.placement.places[layer.part_operand(part)]
+        return self.placement.places_read(layer, 0)[0]
 
     def _bank(self, place: int) -> Sequence[Record]:
         """Return in which bank an instruction leaves no time to read packets, if any are there."""

@@ -190,13 +190,16 @@ class _Frames:
         issue = Issue(
             design.engine, by_lane=layer.by_lane, adds=adds, shares=design.placement.shares(layer)
         )  # fmt: skip
-        for part in run.parts:
-            begin, alone = self._begin(end, self._settles if earliest is None else 0)
+        settles = design.engine.pipeline.settle(adds=adds)
+        for n, part in enumerate(run.parts):
+            waits = self._settles if earliest is None else settles
+            follows = run.follows(n, design.placement)
+            begin, alone = self._begin(end, 0 if follows else waits)
             earliest = alone if earliest is None else earliest
             stalled += begin - alone
             end = issue.run(part, begin, end)
             self._feed.end(end, issue.retired)
-        self._settles = design.engine.pipeline.settle(adds=adds)
+        self._settles = settles
         assert earliest is not None
         words = sum(part.nest.words for part in run.parts)
         self._steps.append((layer.name, earliest, words, stalled))
