@@ -226,9 +226,9 @@ class LineBuffer(WindowPart):
                 if needed > 0:
                     if len(releases) < needed:
                         yield released, needed
-                    freed = releases[needed - 1]
+                    freed = releases[needed - 1] + self.decides_early
                     if freed >= time:
-                        time = freed + 1 + self.decides_early
+                        time = freed + 1
                 if not is_padding:
                     offered = yield origin
                     if offered > time:
