@@ -44,7 +44,7 @@ class Location:
 
     @property
     def in_file(self) -> Location:
-        """The same place, with the file's name alone: equal wherever a model lies."""
+        """Place with the file's name alone: equal wherever a model lies."""
         return replace(self, file=PurePath(self.file).name)
 
     def __str__(self) -> str:

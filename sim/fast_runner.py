@@ -30,7 +30,7 @@ _FAILURES = {
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """What a run delivered; by name where there may be several streams.
+    """Results of a run; by name where there may be several streams.
 
     ``in_cycles`` and ``out_cycles`` are the cycles in which the beats moved, counted from the
     first cycle after reset; ``payloads`` has a row of words per output beat if one does not do.

@@ -67,7 +67,7 @@ class FlashModel:
 
     @property
     def wires(self):
-        """Its wires and their widths."""
+        """Wires of the memory and their widths."""
         return {"cs_n": 1, "sck": 1, "dq": 4 if self.memory.lines == 4 else 2}
 
 
@@ -130,7 +130,7 @@ class SdramModel:
 
     @property
     def wires(self):
-        """Its wires and their widths."""
+        """Wires of the memory and their widths."""
         chip = self.memory.chip
         single = ("clk", "cke", "cs_n", "ras_n", "cas_n", "we_n")
         return {**dict.fromkeys(single, 1), "ba": 2, "a": chip.row_bits, "dqm": chip.width // 8,

@@ -23,7 +23,7 @@ _LOOK = 1 / 8
 
 @dataclass(slots=True)
 class StreamRun:
-    """What happened on the streams, by their names; cycle 0 is the first one."""
+    """Transfers on the streams, by their names; cycle 0 is the first one."""
 
     items: dict[str, list] = field(default_factory=dict)
     in_cycles: dict[str, list] = field(default_factory=dict)
@@ -137,7 +137,7 @@ class StreamBench:
         await self._bench(ctx)
 
     def run(self, inputs, expected, *, rng, stall=0.0, idle_limit=10_000, quiet=32, vcd=None):
-        """Run it from reset. See :func:`run_streams`."""
+        """Run the simulation from reset. See :func:`run_streams`."""
         sources = [_Source(name, getattr(self._component, name), inputs[name]) for name in inputs]
         sinks = [_Sink(name, getattr(self._component, name), expected[name]) for name in expected]
         ends = (*sources, *sinks)

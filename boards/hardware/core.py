@@ -1,5 +1,5 @@
 # amaranth: UnusedElaboratable=no
-"""Accelerator with its host link: everything on a board but pins and clock."""
+"""The accelerator and its host link: everything on a board but pins and clock."""
 
 from functools import partial
 

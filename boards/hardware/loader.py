@@ -1,4 +1,4 @@
-"""What the host writes to a memory beside the FPGA, ahead of all frames."""
+"""Data that the host writes to a memory beside the FPGA, ahead of all frames."""
 
 from amaranth import *
 from amaranth.lib import stream, wiring

@@ -47,7 +47,7 @@ class Memory(ABC):
     @property
     @abstractmethod
     def megabits(self) -> int:
-        """Its size."""
+        """Size of the memory."""
 
     @property
     @abstractmethod

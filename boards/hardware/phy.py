@@ -1,4 +1,4 @@
-"""What a host link needs of its wires: one small interface, and the UART behind it.
+"""Wires of a host link: one small interface, and the UART behind it.
 
 A phy is a component with two byte streams and nothing else but pins:
 

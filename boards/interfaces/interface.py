@@ -91,13 +91,13 @@ class Interface(ABC):
 
     @property
     def title(self) -> str:
-        """What a message calls it: ``link spi``."""
+        """Name of the interface in messages: ``link spi``."""
         return f"{self.sort} {self.name}"
 
     @property
     @abstractmethod
     def pins(self) -> Mapping[str, PinUse]:
-        """What it needs of a board, by the name that the board and the top's ports have for it."""
+        """Pins that the interface needs, by the name that board and top have for them."""
 
     @abstractmethod
     def check_clock(self, clk_hz: int) -> None:
@@ -111,20 +111,20 @@ class Interface(ABC):
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
-        """Return its entry in the manifest: ``kind``, and all that makes an equal object again."""
+        """Return the entry in the manifest: ``kind``, and all that makes an equal object again."""
 
     @classmethod
     @abstractmethod
     def from_json(cls, entry: Mapping[str, Any]) -> "Interface":
-        """Return what an entry of the manifest describes."""
+        """Return the interface that an entry of the manifest describes."""
 
     @abstractmethod
     def far_end(self, clk_hz: float) -> FarEnd:
-        """Return what is beyond the pins where the board is simulated with such a clock."""
+        """Return the device beyond the pins where the board is simulated with such a clock."""
 
     @abstractmethod
     def parameters(self, clk_hz: int) -> Mapping[str, Any]:
-        """Return what the component is made with for a clock, by name."""
+        """Return the arguments of the component for a clock, by name."""
 
     @classmethod
     def hardware_class(cls) -> Any:

@@ -14,7 +14,7 @@ __all__ = ["HostLink", "Link", "PlainStreams"]
 
 
 class Link(ABC):
-    """How a build is reached, as its manifest says."""
+    """The way to a build's accelerator, as its manifest says."""
 
     name: ClassVar[str]
     """``kind`` in the manifest."""
@@ -25,7 +25,7 @@ class Link(ABC):
 
     @abstractmethod
     def files(self, module: str) -> dict[str, str]:
-        """Return what the build has beside the accelerator, as the manifest's ``files``.
+        """Return the files that the build has beside the accelerator, as the manifest's ``files``.
 
         ``module`` is the accelerator's.
         """

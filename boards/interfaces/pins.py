@@ -31,7 +31,7 @@ class Direction(Enum):
 
 @dataclass(frozen=True)
 class Pins:
-    """What a board has under one name: a pin, or several in order.
+    """Pins of a board under one name, in order.
 
     In a board's file a string stands for one place, and a tuple of strings for several.
 
@@ -69,7 +69,7 @@ class Pins:
 
     @classmethod
     def of(cls, value: "str | tuple[str, ...] | Pins") -> "Pins":
-        """Return what a board's file may write in any of the three ways."""
+        """Return the pins that a board's file names in any of the three ways."""
         if isinstance(value, Pins):
             return value
         return cls((value,) if isinstance(value, str) else value)
@@ -77,7 +77,7 @@ class Pins:
 
 @dataclass(frozen=True)
 class PinUse:
-    """How a design uses pins.
+    """Use of pins by a design: direction and number.
 
     Parameters
     ----------
@@ -96,8 +96,8 @@ class PinUser(Protocol):
 
     @property
     def title(self) -> str:
-        """What a message calls it: ``link spi``."""
+        """Name of the user in messages: ``link spi``."""
 
     @property
     def pins(self) -> Mapping[str, PinUse]:
-        """What it needs, by the name that board and top have for it."""
+        """Pins that the user needs, by the name that board and top have for them."""

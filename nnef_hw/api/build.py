@@ -71,7 +71,7 @@ class Build(Shown):
         on: Literal["float", "fixed", "rtl", "netlist", "device"] = "rtl",
         port: str | None = None,
     ) -> dict[str, Array]:
-        """Run it on real inputs.
+        """Run the build on real inputs.
 
         Parameters
         ----------

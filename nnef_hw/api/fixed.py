@@ -37,7 +37,7 @@ __all__ = ["Comparison", "FixedModel"]
 
 @dataclass(frozen=True, repr=False)
 class Comparison(Shown):
-    """What a fixed model loses against the real one, layer by layer.
+    """Losses of a fixed model against the real one, layer by layer.
 
     Parameters
     ----------
@@ -118,12 +118,12 @@ class FixedModel(Shown):
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """Name of the network."""
         return self.graph.name
 
     @property
     def hash(self) -> str:
-        """Digest of all its integers and formats, the one that a board tells of its build."""
+        """Digest of all integers and formats of the network; a board tells it of its build."""
         return graph_hash(self.graph)
 
     @property
@@ -162,7 +162,7 @@ class FixedModel(Shown):
         return {**run_fixed(self.graph, quantize_inputs(self.graph, samples.inputs))}
 
     def compare(self, samples: Given | None = None) -> Comparison:
-        """Say what quantization loses: accuracy where there are labels, and noise layer by layer.
+        """Compare with the real model: accuracy where there are labels, and noise by layer.
 
         Parameters
         ----------
@@ -289,7 +289,7 @@ class FixedModel(Shown):
         return Plan(model, target, wishes)
 
     def save(self, path: Path | str) -> None:
-        """Write it as NNEF with its formats: ``NAME.nnef.tgz`` or a folder.
+        """Write the fixed model as NNEF with its formats: ``NAME.nnef.tgz`` or a folder.
 
         Raises
         ------

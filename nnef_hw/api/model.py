@@ -60,7 +60,7 @@ class Model(Shown):
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """Name of the network."""
         return self.graph.name
 
     @property
@@ -75,11 +75,11 @@ class Model(Shown):
 
     @cached_property
     def description(self) -> ModelDescription:
-        """Its layers, shapes, parameters and MACs, as ``nnef-hw inspect`` shows them."""
+        """Layers, shapes, parameters and MACs of the network, as ``nnef-hw inspect`` shows them."""
         return inspect_model(self.graph)
 
     def check(self, boards: str | Sequence[str] = ()) -> Check:
-        """Say whether it can be built, and if not, every reason why.
+        """Say whether the model can be built, and if not, every reason why.
 
         Parameters
         ----------
@@ -202,7 +202,7 @@ class Model(Shown):
         target_fps: float | None = None,
         **options: object,
     ) -> Survey:
-        """Say what boards would make of it, before anything is built.
+        """Plan the model for boards: cycles, rates and resources, before anything is built.
 
         Parameters
         ----------
@@ -324,7 +324,7 @@ class Model(Shown):
         return found
 
     def save(self, path: Path | str) -> None:
-        """Write it as NNEF: ``NAME.nnef.tgz``, ``NAME.nnef.tar`` or a folder.
+        """Write the model as NNEF: ``NAME.nnef.tgz``, ``NAME.nnef.tar`` or a folder.
 
         Raises
         ------

@@ -87,12 +87,12 @@ class Plan(Shown):
 
     @property
     def layers(self) -> tuple[LayerReport, ...]:
-        """What runs every layer: cycles, multipliers, block RAMs, ..."""
+        """Hardware of every layer: cycles, multipliers, block RAMs, ..."""
         return self.report.layers
 
     @cached_property
     def report(self) -> Report:
-        """What is known before synthesis, as a build's report has it."""
+        """The report of a build, as far as it is known before synthesis."""
         plan = self._model.plan
         architecture = find_architecture(plan.arch)
         insides = architecture.report(plan, self._model.fixed, self._target, self._timeline)

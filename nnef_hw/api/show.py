@@ -1,4 +1,4 @@
-"""How values of the API look: text in a terminal, HTML in a notebook."""
+"""Looks of the API's values: text in a terminal, HTML in a notebook."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Shown(ABC):
 
     @abstractmethod
     def _parts(self) -> Iterator[RenderableType]:
-        """Yield what is shown, a part below the other."""
+        """Yield the parts that are shown, one below the other."""
 
     def __rich__(self) -> RenderableType:
         return Group(*self._parts())

@@ -19,7 +19,7 @@ Foreign: TypeAlias = Any
 
 
 def write_source(source: object, folder: Path, example: object) -> Path:
-    """Write what is not a file yet into a folder, and return the file.
+    """Write a model that is not a file yet into a folder, and return the file.
 
     Parameters
     ----------
@@ -100,6 +100,6 @@ _KINDS = (
 
 
 def as_file(source: object, example: object, use: Callable[[Path], T]) -> T:
-    """Return what a function makes of a model as a file, which is there only meanwhile."""
+    """Call a function with a model as a file, which is there only meanwhile; return its result."""
     with tempfile.TemporaryDirectory(prefix="nnef-hw-") as folder:
         return use(write_source(source, Path(folder), example))

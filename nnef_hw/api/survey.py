@@ -1,4 +1,4 @@
-"""What is known of a model before anything is quantized or built."""
+"""Facts about a model before anything is quantized or built."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Check(Shown):
 
 @dataclass(frozen=True, repr=False)
 class Survey(Shown):
-    """What boards would make of a model, in the order they were asked.
+    """Plans of a model for several boards, in the order they were asked.
 
     Parameters
     ----------
@@ -63,12 +63,12 @@ class Survey(Shown):
 
     @property
     def fitting(self) -> list[Outlook]:
-        """Those that it fits, the fastest first."""
+        """Outlooks of the boards that the model fits, the fastest first."""
         found = [outlook for outlook in self.outlooks if outlook.fits]
         return sorted(found, key=lambda outlook: -(outlook.inferences_per_second or 0))
 
     def __getitem__(self, board: str) -> Outlook:
-        """Return that of a board.
+        """Return the outlook of a board.
 
         Raises
         ------

@@ -38,13 +38,13 @@ class TorchModule(Protocol):
     forward: Callable[..., object]
 
     def __call__(self, *inputs: object) -> object:
-        """Run it."""
+        """Run the module."""
 
     def modules(self) -> Iterable[TorchModule]:
         """Yield the module and its parts."""
 
     def eval(self) -> object:
-        """Let it evaluate."""
+        """Let the module evaluate."""
 
 
 def write_torch(module: TorchModule, path: Path, example: object) -> None:

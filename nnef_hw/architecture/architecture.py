@@ -1,4 +1,4 @@
-"""What an architecture answers: how a fixed graph becomes hardware, and what is known of that.
+"""The interface of architectures: how a fixed graph becomes hardware, and facts about that.
 
 Everything above asks an :class:`Architecture` and the :class:`AcceleratorPlan` that it made, and
 knows none of them by name.
@@ -106,7 +106,7 @@ def queued_ports(inputs: Sequence[Port], outputs: Sequence[Port]) -> tuple[Port,
 
 
 def border_queues(inputs: Sequence[Port], outputs: Sequence[Port], target: Target) -> Resources:
-    """Return what these queues take in the host link, and what carries their tensors there."""
+    """Return the resources of queues in the host link, and of the streams to them."""
     total = Resources()
     if target.link_lut:
         for port in queued_ports(inputs, outputs):
@@ -119,11 +119,11 @@ def border_queues(inputs: Sequence[Port], outputs: Sequence[Port], target: Targe
 
 
 class StoredImage(Protocol):
-    """What a memory beside the FPGA holds for a design, and how the design reads it."""
+    """Contents of a memory beside the FPGA, and how a design reads them."""
 
     @property
     def kind(self) -> str:
-        """What a user calls the memory."""
+        """Name of the memory for users."""
 
     @property
     def address(self) -> int:
@@ -147,11 +147,11 @@ class StoredImage(Protocol):
 
     @property
     def part(self) -> Reader:
-        """What reads it."""
+        """Part that reads the memory."""
 
     @property
     def memory(self) -> StoringMemory:
-        """What the memory is."""
+        """Kind of the memory."""
 
 
 class StoringMemory(Protocol):
@@ -163,7 +163,7 @@ class StoringMemory(Protocol):
 
     @property
     def clock_mhz(self) -> float:
-        """Its clock."""
+        """Clock of the memory in MHz."""
 
 
 class Station(Protocol):
@@ -182,7 +182,7 @@ class Station(Protocol):
 
     @property
     def shape(self) -> Mapping[str, int]:
-        """Its multipliers: ``rows``, ``lanes``, ``taps``, ``lines``."""
+        """Multipliers of the station: ``rows``, ``lanes``, ``taps``, ``lines``."""
 
     @property
     def cycles(self) -> int:
@@ -214,18 +214,18 @@ class AcceleratorPlan(Protocol):
 
     @property
     def inputs(self) -> tuple[Port, ...]:
-        """Its input streams, in the order of the graph."""
+        """Input streams, in the order of the graph."""
 
     @property
     def outputs(self) -> tuple[Port, ...]:
-        """Its output streams, in the order of the graph."""
+        """Output streams, in the order of the graph."""
 
     def graph_of(self, graph: Graph) -> Graph:
         """Return the form of its fixed graph, of the same codes, whose layers it has."""
 
     @property
     def stations(self) -> Sequence[Station]:
-        """What runs the layers, in the order of the counters that the board has of them."""
+        """Hardware that runs layers, in the order of the board's counters."""
 
     @property
     def interval(self) -> int:
@@ -253,11 +253,11 @@ class AcceleratorPlan(Protocol):
 
     @property
     def images(self) -> Sequence[StoredImage]:
-        """What memories beside the FPGA hold for it."""
+        """Contents of memories beside the FPGA."""
 
     @property
     def link(self) -> Resources:
-        """What the host link takes."""
+        """Resources of the host link."""
 
     @property
     def resources(self) -> Resources:
@@ -281,7 +281,7 @@ class AcceleratorPlan(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """What one station does in the steps of a timeline; in the other cycles it is starved.
+    """Activity of one station in the steps of a timeline; in other cycles the station is starved.
 
     Parameters
     ----------
@@ -334,7 +334,7 @@ P = TypeVar("P", bound=AcceleratorPlan)
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What of a quantization is in a bitstream.
+    """Choices of a quantization that a bitstream contains.
 
     Parameters
     ----------
@@ -392,7 +392,7 @@ class Architecture(ABC, Generic[P]):
     def decisive(
         self, target: Target, clock_mhz: float, target_fps: float | None
     ) -> tuple[Hashable, ...]:
-        """Return what of a target decides over plans: where it is the same, they differ in names.
+        """Return the facts about a target that decide over plans; equal ones differ in names.
 
         Only a frame rate asks for a clock.
         """
@@ -410,7 +410,7 @@ class Architecture(ABC, Generic[P]):
         """
 
     def program(self, plan: P) -> list[dict[str, int | float | str | None]]:
-        """List what runs a network, step by step or layer by layer, as rows of equal keys."""
+        """List the program of a network, step by step or layer by layer, as rows of equal keys."""
         return [
             {"layer": station.name, "instance": station.instance, **station.shape,
              "cycles": station.cycles}
@@ -418,7 +418,7 @@ class Architecture(ABC, Generic[P]):
         ]  # fmt: skip
 
     def kept(self, plan: P) -> Kept:
-        """Return what the quantization of other weights must keep to run on a plan's bitstream."""
+        """Return the formats that other weights must keep to run on a plan's bitstream."""
         del plan
         return Kept()
 
@@ -470,18 +470,18 @@ class Architecture(ABC, Generic[P]):
 
     @abstractmethod
     def predict_work(self, plan: P, begin: int, end: int, frames: int) -> tuple[Work, ...]:
-        """Return what every station does after ``begin`` frames have left until ``end`` have.
+        """Return the work of every station from when ``begin`` frames have left until ``end`` have.
 
         That of a run of ``frames`` without a pause.
         """
 
     @abstractmethod
     def timeline(self, plan: P) -> Timeline:
-        """Return what every station does in a steady frame."""
+        """Return the work of every station in a steady frame."""
 
     @abstractmethod
     def report(self, plan: P, graph: Graph, target: Target, timeline: Timeline) -> Insides:
-        """Return what a report says of the design's insides."""
+        """Return facts about the design's insides for a report."""
 
 
 AnyArchitecture: TypeAlias = Architecture[Any]

@@ -1,4 +1,4 @@
-"""What a defect of ours leaves: one line for the user, and a file with all the rest for us."""
+"""Traces of a defect of ours: one line for the user, and a file with all the rest for us."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["DefectError", "crash_message", "threads_crash"]
 
 
 class DefectError(NnefHwError):
-    """What nobody has foreseen."""
+    """An error that nobody has foreseen."""
 
     exit_status = 3
 

@@ -139,7 +139,7 @@ def _explore(options: argparse.Namespace) -> int:
 
 
 def _pool(options: argparse.Namespace) -> AbstractContextManager[Pool]:
-    """Return what runs the jobs.
+    """Return the pool that runs the jobs.
 
     Raises
     ------

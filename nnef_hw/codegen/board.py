@@ -29,7 +29,7 @@ __all__ = ["BoardDesign", "check_clock", "design_board", "fastest_clock"]
 
 @dataclass(frozen=True, slots=True)
 class BoardDesign:
-    """What place and route needs: Verilog of module ``board_top``, and constraints."""
+    """Inputs of place and route: Verilog of module ``board_top``, and constraints."""
 
     verilog: str
     constraints: str

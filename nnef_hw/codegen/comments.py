@@ -1,4 +1,4 @@
-"""What is written above the modules of ``top.v``: which layer they run, and how it is folded."""
+"""Comments above the modules of ``top.v``: which layer each runs, and how it is folded."""
 
 from __future__ import annotations
 

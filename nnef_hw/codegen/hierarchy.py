@@ -176,7 +176,7 @@ def _fields(component: Any) -> dict[str, str]:
 
 
 def _note(component: Any) -> str:
-    """Return what a component is: by itself, or by the first line of its documentation."""
+    """Return a description of a component: by itself, or by the first line of its documentation."""
     text = getattr(component, "note", None) or type(component).__doc__ or ""
     return re.sub(r"[`*]|:\w+:", "", text.strip().partition("\n")[0])
 
@@ -188,7 +188,7 @@ def _snake(name: str) -> str:
 def module_names(
     top: Converted, name: str, found: dict[str, Converted], reserved: Iterable[str]
 ) -> dict[str, str]:
-    """Return what modules are called, by key, in stream order, with names that are not reserved.
+    """Return names of modules by key, in stream order; none is reserved.
 
     One that is there once is called after its place, another one after its class.
     """

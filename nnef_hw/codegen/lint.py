@@ -1,4 +1,4 @@
-"""What Verilator's lint (``-Wall``) says of the emitted Verilog, and why that is meant so."""
+"""Messages of Verilator's lint (``-Wall``) on the emitted Verilog, and why each is meant so."""
 
 __all__ = ["WAIVERS", "lint_waivers"]
 

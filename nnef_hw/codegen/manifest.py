@@ -87,7 +87,7 @@ def make_manifest(
 
 
 def _states(graph: Graph) -> dict[str, Any]:
-    """Return what the network keeps from step to step, if anything: an ABORT resets it."""
+    """Return the states that the network keeps from step to step; an ABORT resets them."""
     if not graph.is_sequential:
         return {}
     return {
@@ -106,7 +106,7 @@ def _stream(graph: Graph) -> dict[str, Any]:
 
 
 def _memories(graph: Graph, plan: AcceleratorPlan) -> dict[str, Any]:
-    """Return what the board's memory has to hold, if anything: it belongs to the bitstream."""
+    """Return the contents of the board's memory, if it has to hold any."""
     for stored in plan.images:
         entry = {
             "kind": stored.kind, "file": IMAGE, "address": stored.address,
@@ -120,7 +120,7 @@ def _memories(graph: Graph, plan: AcceleratorPlan) -> dict[str, Any]:
 
 
 def _answer(graph: Graph) -> str:
-    """Return what tells a host whether a board has these weights."""
+    """Return the digest that tells a host whether a board has these weights."""
     sources = []
     for name in graph.inputs:
         tensor = graph.tensor(name)

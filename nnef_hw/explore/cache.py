@@ -21,7 +21,7 @@ JOBS = "jobs"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a job found.
+    """Result of a job.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class Job:
 
     @property
     def name(self) -> str:
-        """Name of its step: its contents."""
+        """Name of the job's step: a digest of its contents."""
         return f"{self.stage}-{digest(package_digest(), self.key)[:KEY_DIGITS]}"
 
 

@@ -1,4 +1,4 @@
-"""What is computed of a design, each in whatever process: arguments and outcomes are all it has."""
+"""Computations on a design, each in whatever process: arguments and outcomes are all it has."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def score_fixed(quantized: bytes, real: bytes) -> Outcome:
 
 
 def quality(value: Sequence[Any] | None) -> Quality | None:
-    """Return what :func:`score_fixed` found."""
+    """Return the scores that :func:`score_fixed` found."""
     return None if value is None else Quality(*value)
 
 

@@ -1,4 +1,4 @@
-"""From wishes to the front: cycles are exact before synthesis, so that little has to be placed."""
+"""A sweep from wishes to the front: cycles are exact before synthesis, so little is placed."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """What is to be explored.
+    """Designs that are to be explored.
 
     Parameters
     ----------
@@ -354,7 +354,7 @@ class _Run:
                 design.point.refusal, design.point.remedy = first["refusal"], first["remedy"]
 
     def _write(self) -> None:
-        """Write what is known of every point, and the front of those that came farthest."""
+        """Write all facts about every point, and the front of the points that came farthest."""
         points = [design.point for design in self.designs]
         alive = [point for point in points if not point.refusal]
         for stage in reversed(STAGES):

@@ -83,7 +83,7 @@ def cached_step(
 
 
 def finished_step(directory: Path, name: str) -> tuple[object, list[str]] | None:
-    """Return what a step returned, and its files; None if it was not done, or they were touched."""
+    """Return the value and the files of a step; None if it was not done, or they were touched."""
     record = _read_record(directory / _STEPS / f"{name}.json")
     if record is None or not record.key or not _is_intact(directory, record.files):
         return None

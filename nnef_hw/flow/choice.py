@@ -82,7 +82,7 @@ class Candidates:
 
 
 def _together(refusals: Mapping[str, NnefHwError], unable: Unable) -> list[NnefHwError]:
-    """Return what there is to say: one error, if one architecture lacks something of the target."""
+    """Return the errors of a refusal: one, if one architecture lacks something of the target."""
     short = next((error for error in refusals.values() if isinstance(error, ShortageError)), None)
     if short is None:
         return list({str(error): error for error in refusals.values()}.values())

@@ -71,7 +71,7 @@ def fix_model(
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What :func:`fix_model` returns, and why to doubt it.
+    """A fixed model of :func:`fix_model`, and why to doubt it.
 
     Parameters
     ----------

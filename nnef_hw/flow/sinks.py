@@ -68,7 +68,7 @@ def _output(wish: SinkWish, graph: Graph) -> str:
 
 
 def _result(graph: Graph, name: str, images: dict[str, tuple[int, int, int]]) -> Result:
-    """Return what a sink has to know of an output."""
+    """Return the facts about an output that a sink has to know."""
     shape = sample_extents(graph.tensor(name).shape)
     return Result(name, tuple(shape), _classes(graph, name), images.get(name))
 

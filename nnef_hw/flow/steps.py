@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """What the first step of a build says: notes of its report.
+    """Result of the first step of a build: notes of its report.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class Compiled:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """What the simulation of a build says.
+    """Result of a build's simulation.
 
     Parameters
     ----------

@@ -111,7 +111,7 @@ def make_report(
 
 
 def _placed(floorplan: Floorplan) -> Placed:
-    """Return what layers take of each resource."""
+    """Return how much of each resource layers take."""
     counts = {
         name: {key: sum(count for _, _, count in found) for key, found in resources.items()}
         for name, resources in floorplan.regions.items()
@@ -122,7 +122,7 @@ def _placed(floorplan: Floorplan) -> Placed:
 def describe_steps(
     step: Graph, window: Graph | None, target: Target, plan: AcceleratorPlan, *, fastest: bool
 ) -> StepOfStream:
-    """Say what a network that runs step by step has to do for a window, were it run as a whole.
+    """Compare a network that runs step by step with a window that is run as a whole.
 
     Parameters
     ----------

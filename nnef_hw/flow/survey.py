@@ -49,7 +49,7 @@ def outlooks(
     target_fps: float | None = None,
     say: Callable[[str], None] = lambda what: None,
 ) -> list[Outlook]:
-    """Return what every board would make of a model, in the order they are given.
+    """Plan a model for every board; return the outlooks in the order of the boards.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def survey(
     pool: Pool = HERE,
     progress: Progress = lambda what, done, total: None,
 ) -> Iterator[Outlook]:
-    """Yield what every board would make of a fixed graph, in the order they are given.
+    """Plan a fixed graph for every board; yield the outlooks in the order of the boards.
 
     Boards that are alike to an architecture are planned once.
 
@@ -198,7 +198,7 @@ def roughly_fixed(
 def narrowed(
     graph: Graph, samples: Samples | None, scheme: Scheme, stream: StreamTime | None
 ) -> Narrowed | None:
-    """Return what gives a model's fixed graph with narrower weights; None if its author fixed it.
+    """Return a maker of fixed graphs with narrower weights; None if the author fixed it.
 
     Ranges are rough. Parameters are those of :func:`roughly_fixed`.
     """

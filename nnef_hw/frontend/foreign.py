@@ -14,7 +14,7 @@ _SAVED_MODEL = "saved_model.pb"
 
 @dataclass(frozen=True, slots=True)
 class _Foreign:
-    """What writes files of some suffixes, and how it exports a model that is read."""
+    """A program that writes files of some suffixes, and how it exports a model that is read."""
 
     writer: str
     suffixes: tuple[str, ...]

@@ -54,7 +54,7 @@ class Resources:
 
     @staticmethod
     def total(parts: Iterable[Resources]) -> Resources:
-        """Return what all of them take; a sum of pairs takes several times as long."""
+        """Return the sum of several resources; summing pairs takes several times as long."""
         each = [(part.lut, part.ff, part.dsp, part.bram, part.spram) for part in parts]
         return Resources(*map(sum, zip(*each, strict=True)))
 
@@ -65,7 +65,7 @@ class Resources:
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """What an FPGA has.
+    """Resources of an FPGA.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ LINK_FF = 375
 
 @dataclass(frozen=True)
 class Target:
-    """What the schedule has to know of where a design is going.
+    """Destination of a design: facts that the schedule has to know.
 
     Parameters
     ----------

@@ -105,7 +105,7 @@ class LayerCounts:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """How long a host waits, in seconds of the transport.
+    """Time limits of a host, in seconds of the transport.
 
     ``silence`` makes the board forget an unfinished packet and must exceed its 10 to 20 ms;
     ``reply`` is how long an answer may take; ``stall`` is how long an accelerator may work without

@@ -101,7 +101,7 @@ class TensorStream:
 
 @dataclass(frozen=True, slots=True)
 class MemoryEntry:
-    """What the board's memory has to hold besides the bitstream.
+    """Contents of the board's memory besides the bitstream.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ class MemoryEntry:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a host has to know of a build.
+    """Facts about a build that a host has to know.
 
     ``hash`` are the 32 bytes by which the board identifies the build that its bitstream is of;
     ``cycles_per_inference`` is the interval that the schedule predicts, at ``clock_mhz``. ``link``

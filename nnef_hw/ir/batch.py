@@ -1,4 +1,4 @@
-"""How samples of a tensor are stored: one axis in front, which a batch extent of 1 stands for.
+"""Samples of a tensor in an array: one axis in front, which a batch extent of 1 stands for.
 
 Samples of a graph with states are sequences, with two axes in front: of the sequences, each of
 which begins with the initial states, and of their steps. A lone sequence may lack the first.
@@ -70,11 +70,11 @@ def join_steps(x: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
 
 
 def samples_shape(shape: tuple[int, ...]) -> str:
-    """Return what users read: the shape that samples of a tensor must have."""
+    """Return the shape that samples of a tensor must have, as users read it."""
     return f"[{', '.join(['N', *map(str, sample_extents(shape))])}]"
 
 
 def sequences_shape(shape: tuple[int, ...]) -> str:
-    """Return what users read: the shape that sequences of a tensor must have."""
+    """Return the shape that sequences of a tensor must have, as users read it."""
     steps = ", ".join(["T", *map(str, sample_extents(shape))])
     return f"[N, {steps}], or [{steps}] of one sequence"

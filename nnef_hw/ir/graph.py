@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class Stage(StrEnum):
-    """How far a graph has come (docs/design.md)."""
+    """Stages that a graph goes through (docs/design.md)."""
 
     FLOAT = "float"
     CANONICAL = "canonical"
@@ -32,7 +32,7 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Quantization:
-    """How the author of the model quantized a tensor: a line of ``graph.quant`` (spec chapter 5).
+    """Quantization of a tensor by the model's author: a line of ``graph.quant`` (spec chapter 5).
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class Quantization:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class State:
-    """What a tensor keeps from one inference to the next (``update`` of a variable).
+    """Value that is kept from one inference to the next (``update`` of a variable).
 
     Or, within a loop, from one of its steps to the next.
 
@@ -152,7 +152,7 @@ class Node:
 
     @property
     def operator(self) -> Operator:
-        """What is known of the operator."""
+        """Facts about the operator."""
         return operator(self.op)
 
     def has(self, trait: Trait) -> bool:
@@ -184,10 +184,10 @@ class Node:
 
 
 class _Made(dict[tuple[Hashable, ...], Any]):
-    """What has been made of a graph; a copy in another process makes it again."""
+    """Results that were computed of a graph; a copy in another process computes them again."""
 
     def __reduce__(self) -> tuple[type[_Made], tuple[()]]:
-        """Leave all of it out."""
+        """Leave all results out."""
         return _Made, ()
 
 
@@ -220,7 +220,7 @@ class Graph:
     _made: _Made = field(init=False, repr=False, default_factory=_Made)
 
     def once(self, make: Callable[..., T], *choices: Hashable) -> T:
-        """Return what a function or a class makes of the graph and some choices.
+        """Call a function or a class with the graph and some choices, once; return the result.
 
         It is made the first time only, for the graph never changes.
         """
@@ -260,7 +260,7 @@ class Graph:
 
     @property
     def is_sequential(self) -> bool:
-        """Whether its samples are sequences: whether a state goes on from one to the next."""
+        """Whether samples of the graph are sequences: a state goes on from one step to the next."""
         return any(state.goes_on for state in self.states.values())
 
     def steps(self, tensor: str) -> int:

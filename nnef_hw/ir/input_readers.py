@@ -108,7 +108,7 @@ def feature_axes(
 
 
 def moved_features(graph: Graph) -> set[str]:
-    """Return what reshapes and transposes alone make of inputs with scales for each feature.
+    """Return tensors that reshapes and transposes alone make of inputs with scales by feature.
 
     What their codes stand for are other numbers than in the real network.
     """

@@ -290,7 +290,7 @@ class _Parser(Tokens):
 
 @dataclass(slots=True)
 class _Scope:
-    """What the statements of a graph have said so far."""
+    """Contents of a graph, as far as its statements are read."""
 
     inputs: list[str] = field(default_factory=list)
     outputs: list[str] = field(default_factory=list)

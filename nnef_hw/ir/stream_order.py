@@ -46,7 +46,7 @@ class Reordering:
 
     @property
     def turns(self) -> tuple[int, Reordering]:
-        """How often the axes are exchanged that do not stay outermost, and how.
+        """Number of exchanges of the axes that do not stay outermost, and the exchange.
 
         Of a stream of rows whose pixels change places, one row after the other.
         """
@@ -73,7 +73,7 @@ def stream_image(shape: tuple[int, ...]) -> tuple[int, int, int]:
 
 @dataclass(frozen=True, slots=True)
 class HostStream:
-    """How the host sends an input, or takes an output.
+    """Order in which the host sends an input, or takes an output.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class HostStream:
 
 
 class StreamOrder:
-    """What the reshapes and transposes of a graph do to its streams.
+    """Effect of the reshapes and transposes of a graph on its streams.
 
     The host sends inputs, and takes outputs, in any order that is theirs but for an exchange of two
     axes: it sends an image [1, H, W, C] as it is if that is what the layers want. What it does
@@ -138,7 +138,7 @@ class StreamOrder:
         return name, moves
 
     def reordering(self, name: str) -> Reordering | None:
-        """Return what the reshapes and transposes before a tensor together do to the stream.
+        """Return the joint effect on the stream of the reshapes and transposes before a tensor.
 
         The axes, three or more, are those that the whole move leaves together, whatever shapes the
         tensors have on the way. None if a reshape takes apart what a transpose has put together.
@@ -215,7 +215,7 @@ class StreamOrder:
 
 
 def _behind_reshapes(graph: Graph, name: str, kept: Collection[str]) -> str:
-    """Return what an input is behind reshapes that alone read it, and none of what is kept."""
+    """Follow an input through reshapes that alone read it; stop in front of what is kept."""
     while name not in kept:
         readers = graph.consumers(name)
         if len(readers) != 1 or readers[0].op != "reshape":
@@ -227,7 +227,7 @@ def _behind_reshapes(graph: Graph, name: str, kept: Collection[str]) -> str:
 
 
 def _before_reshapes(graph: Graph, name: str) -> str:
-    """Return what an output is before reshapes."""
+    """Return the tensor in front of the reshapes of an output."""
     producer = graph.producer(name)
     while producer is not None and producer.op == "reshape":
         name = producer.inputs[0]

@@ -59,7 +59,7 @@ class Tokens:
 
     @property
     def kind(self) -> str:
-        """What the next token is: string, number, name, omitted, mark or end."""
+        """Kind of the next token: string, number, name, omitted, mark or end."""
         return self._items[self._place][0]
 
     @property

@@ -1,4 +1,4 @@
-"""What must hold for a graph at each stage; our own passes are checked with it.
+"""Conditions for a graph at each stage; our own passes are checked with them.
 
 Stages and the attributes they add:
 

@@ -1,4 +1,4 @@
-"""How the error of quantization builds up in a network with states, step by step."""
+"""Error of quantization that builds up in a network with states, step by step."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ def _initial(graph: Graph) -> dict[str, Array]:
 
 
 def _compute(graph: Graph, *, batched: bool) -> Callable[[Mapping[str, Array]], dict[str, Array]]:
-    """Return what computes all activations [n, ...] of inputs and states; n is 1 unless batched."""
+    """Return a function from inputs and states to activations [n, ...]; n is 1 unless batched."""
     given = (*graph.inputs, *graph.states)
     program = RealProgram(graph, given)
     run = _runner(graph, program, batched=batched)
@@ -180,7 +180,7 @@ def _compute(graph: Graph, *, batched: bool) -> Callable[[Mapping[str, Array]], 
 def _runner(
     graph: Graph, program: RealProgram, *, batched: bool
 ) -> Callable[[dict[str, Array], int], dict[str, Array]]:
-    """Return what computes all activations of those that are given, for so many samples."""
+    """Return a function from given activations to all others, for so many samples."""
     if any(node.has(Trait.ENTERS_LOOP) for node in graph.nodes):
         return _loop_runner(graph, program, batched=batched)
     if batched:

@@ -77,7 +77,7 @@ EVERYTHING = Interval(-math.inf, math.inf)
 
 
 class _Values(ABC):
-    """What is known of the tensors of a graph."""
+    """Facts about the tensors of a graph."""
 
     def __init__(self, graph: Graph, probes: FloatArray) -> None:
         self.graph = graph
@@ -254,7 +254,7 @@ def _product(values: _Values, node: Node, result: Interval) -> tuple[Interval, .
 
 
 def _before_scaling(result: Interval, factors: FloatArray, offsets: FloatArray) -> Interval:
-    """Return what reaches an interval when it is multiplied, and an offset added."""
+    """Return the interval that factors and offsets map to a given one."""
     factors = np.asarray(factors, np.float64).reshape(-1)
     offsets = np.asarray(offsets, np.float64)[factors != 0]
     factors = factors[factors != 0]
@@ -277,7 +277,7 @@ def _least(values: _Values, node: Node, result: Interval) -> tuple[Interval, ...
 
 
 def _margin(results: Interval) -> float:
-    """Return what no result is below, nor those of other samples if their range is twice as wide.
+    """Return a bound that no result falls below, even of other samples with a range twice as wide.
 
     Minus infinity if some result is.
     """

@@ -27,7 +27,7 @@ Get: TypeAlias = Callable[[Figures], Figure]
 
 @dataclass(frozen=True, slots=True)
 class LayerSide:
-    """What of a layer is compared; None where a build has no such layer."""
+    """Figures of a layer that are compared; None where a build has no such layer."""
 
     cycles: int | None = None
     multipliers: int | None = None
@@ -41,7 +41,7 @@ NO_LAYER = LayerSide()
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What of one build is compared.
+    """Figures of one build that are compared.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class Side:
 
     @classmethod
     def read(cls, value: object) -> Side:
-        """Take it from the contents of ``report.json``.
+        """Take the figures from the contents of ``report.json``.
 
         Raises
         ------
@@ -67,7 +67,7 @@ class Side:
 
     @classmethod
     def of(cls, report: Figures) -> Side:
-        """Take it from a report."""
+        """Take the figures from a report."""
         return cls(
             figures={name: get(report) for name, get in _figures()},
             layers={

@@ -137,7 +137,7 @@ def check_model(
 
 
 def _problems_of_integers(graph: Graph, architecture: AnyArchitecture) -> list[NnefHwError]:
-    """Return what only integers show: those of a model whose author chose every format."""
+    """Return problems that only integers show, of a model whose author chose every format."""
     if graph.stage == Stage.FIXED or any(not graph.tensor(name).quant for name in graph.inputs):
         return []
     try:

@@ -100,7 +100,7 @@ def inspect_build(folder: BuildFolder) -> BuildProgram:
 
 
 def print_program(description: BuildProgram, console: Console) -> None:
-    """Print what :func:`inspect_build` found as a table."""
+    """Print the program of a build as a table."""
     console.print(
         f"{description.model} on {description.board} ({description.device}), "
         f"{description.arch}: {description.multipliers:,} multipliers, "
@@ -147,7 +147,7 @@ def print_inspection(description: ModelDescription, console: Console) -> None:
 
 
 def inspection(description: ModelDescription) -> Iterator[RenderableType]:
-    """Yield what shows a description: a title, remarks, a table of layers."""
+    """Yield the parts that show a description: a title, remarks, a table of layers."""
     ports = [
         f"{name} {list(shape)}"
         for shapes in (description.inputs, description.outputs)

@@ -76,7 +76,7 @@ def describe_quantization(
     calibrated: bool = False,
     warnings: Sequence[QualityWarning] = (),
 ) -> Quantization:
-    """Return what ``nnef-hw quantize --json`` prints.
+    """Compare a fixed network with the real one, as ``nnef-hw quantize --json`` prints it.
 
     Parameters
     ----------
@@ -245,7 +245,7 @@ def _decibels(signal: float, noise: float) -> float | None:
 
 
 def _limits(graph: Graph, name: str, more: float = 0.0) -> Limits:
-    """Return what the lowest and the highest code stand for, and so much of a step beyond.
+    """Return the real numbers of the lowest and the highest code, so much of a step further out.
 
     Of an input with scales for each feature one for each of them.
     """

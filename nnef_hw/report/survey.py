@@ -1,4 +1,4 @@
-"""What boards would make of a network, as tables."""
+"""Plans of a network for several boards, as tables."""
 
 from __future__ import annotations
 

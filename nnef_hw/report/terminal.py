@@ -141,7 +141,7 @@ def _layer_columns(report: Report, page: _Page) -> list[_Column]:
 
 
 def _hardware(report: Report, page: _Page, counts: Callable[[str, str], _Column]) -> list[_Column]:
-    """Return what layers have of their own; of those that take turns, what they make of it."""
+    """Return columns for the hardware of layers, or for their use of a shared array."""
     if not report.in_turn:
         return [counts("mult", "multipliers"), counts("BRAM", "bram")]
     used = [page.text(units.percent(x.utilization)) for x in report.layers]

@@ -28,7 +28,7 @@ FIXED_MODEL = "model.nnef.tgz"
 
 @dataclass(frozen=True)
 class BuildFolder:
-    """What :func:`nnef_hw.flow.build` left in a folder."""
+    """The folder of a finished build, and its contents."""
 
     path: Path
 
@@ -76,7 +76,7 @@ class BuildFolder:
         return self.read_report(partial(from_json, kind=Report))
 
     def read_report(self, convert: Callable[[dict[str, Any]], T]) -> T:
-        """Return what a function makes of ``report.json``.
+        """Convert the contents of ``report.json`` with a function.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""How fast a board is: the core by replay, the link in real time, and what was predicted."""
+"""Speed of a board: the core by replay, the link in real time, and what was predicted."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def bench_device(
 def _layers(
     folder: BuildFolder, frames: int, counts: Sequence[LayerCounts]
 ) -> list[dict[str, Any]]:
-    """Return what every layer does in an inference: predicted, and measured if it was counted."""
+    """Return the work of every layer in an inference: predicted, and measured if it was counted."""
     rows = []
     end = WARM_UP_FRAMES + COUNTED_FRAMES
     plan = folder.plan

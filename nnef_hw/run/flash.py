@@ -43,7 +43,7 @@ CAUSES = (
 
 @dataclass(frozen=True, slots=True)
 class Flashing:
-    """How a build gets onto a board: arguments of openFPGALoader, the file being the last.
+    """The way of a build onto a board: arguments of openFPGALoader, the file being the last.
 
     Parameters
     ----------

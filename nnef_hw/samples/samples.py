@@ -301,7 +301,7 @@ def _check(
 
 
 def _remedy(graph: Graph, name: str, given: tuple[int, ...]) -> str | None:
-    """Say what to do with sequences of another length than a loop of the network has steps."""
+    """Name the remedy for sequences of another length than a loop of the network has steps."""
     shape = graph.tensor(name).shape
     differing = [axis for axis, pair in enumerate(_from_the_end(shape, given)) if len({*pair}) > 1]
     loops = [node for node in graph.nodes if node.op == "scan"]

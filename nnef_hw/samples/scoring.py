@@ -1,4 +1,4 @@
-"""How good outputs are against labels: accuracy or mean error, confusion, the worst samples."""
+"""Scores of outputs against labels: accuracy or mean error, confusion, the worst samples."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WORST = 8
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How good outputs are: ``accuracy`` (0..1, integer labels) or ``mae`` (float labels)."""
+    """Quality of outputs: ``accuracy`` (0..1, integer labels) or ``mae`` (float labels)."""
 
     kind: str
     value: float

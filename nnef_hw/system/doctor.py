@@ -97,7 +97,7 @@ def _probe(tool: Tool, spec: Spec) -> None:
 
 
 def library_error(tool: Tool, text: str) -> ToolError | None:
-    """Return what a program's last words say of missing libraries; None if nothing."""
+    """Return an error that names the libraries which a program misses; None if it misses none."""
     missing = re.findall(r"error while loading shared libraries: ([^\s:]+)", text)
     if not missing:
         return None

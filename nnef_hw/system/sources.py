@@ -1,4 +1,4 @@
-"""What this package consists of, so that what an older one has made is not taken for its own."""
+"""Digest of this package's sources: results of an older version are not taken for its own."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ class Package:
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """What is known about a tool; the first package is preferred to the others.
+    """Facts about a tool; the first package is preferred to the others.
 
     ``probe`` are arguments with which it ends at once, with status 0 if ``usage`` is 0.
     """

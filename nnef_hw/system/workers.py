@@ -42,10 +42,10 @@ class Awaited(Protocol):
     """A job that was submitted."""
 
     def done(self) -> bool:
-        """Whether it has ended."""
+        """Whether the job has ended."""
 
     def result(self) -> Any:
-        """Return what it returned, or raise what it raised."""
+        """Return the result of the job, or raise its error."""
 
 
 class Pool(Protocol):

@@ -96,7 +96,7 @@ class Expressions:
         return self._value(sig, context, width_of(sig))
 
     def operation(self, cell: Cell, context: Context, width: int) -> str | None:
-        """Write what an operator computes, its low bits; None if that cannot stand here."""
+        """Write the expression of an operator, its low bits; None if that cannot stand here."""
         kind = cell.kind
         if kind == "$mux":
             return self._choice(cell, context, width)

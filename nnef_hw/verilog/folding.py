@@ -92,7 +92,7 @@ class _Folder:
         return joined(parts)
 
     def value(self, wire: str) -> Sig | None:
-        """Return what an operator gives, if that is not for the operator to say."""
+        """Return the value of an operator's wire, if the operator need not compute it."""
         if wire not in self.known:
             self.known[wire] = None
             cell = self.cells.get(wire)
@@ -140,7 +140,7 @@ class _Folder:
         return None
 
     def negated(self, sig: Sig) -> Sig | None:
-        """Return what a bit is the negation of."""
+        """Return the bit whose negation a bit is."""
         part = sig[0]
         cell = self.cells.get(part.wire) if isinstance(part, Slice) else None
         if cell is not None and cell.kind == "$not" and width_of(cell.ports["Y"]) == 1:

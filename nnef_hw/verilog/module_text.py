@@ -212,7 +212,7 @@ class _Writer:
         self.assign(wire, bare(texts[0]) if len(texts) == 1 else f"{{{', '.join(texts)}}}")
 
     def clocked(self) -> list[list[str]]:
-        """Write what registers take, those under the same conditions together."""
+        """Write assignments to registers, those under the same conditions together."""
         bodies: dict[tuple[str, str], dict[str, Body]] = {}
         reads: list[list[str]] = []
         done = 0
@@ -245,7 +245,7 @@ class _Writer:
         return [*blocks, *reads]
 
     def _next(self, wire: str, data: Sig, width: int) -> Body:
-        """Return what a register takes, as statements on the register."""
+        """Return the assignments to a register, as statements."""
         part = data[0] if len(data) == 1 else None
         if isinstance(part, Slice) and is_private(part.wire) and part.wire in self.processes:
             process = self.processes[part.wire]
@@ -391,7 +391,7 @@ def _parameter(value: str) -> str:
 
 
 def _attributes(memory: Memory) -> list[str]:
-    """Write what synthesis is told of a memory, the sort of memory last."""
+    """Write a memory's attributes for synthesis, the sort of memory last."""
     names = sorted(memory.attributes, key=lambda name: (name == "ram_style", name))
     text = ", ".join(f"{name} = {memory.attributes[name]}" for name in names)
     return [text] if text else []

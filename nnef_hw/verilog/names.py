@@ -129,7 +129,7 @@ class Names:
         return self.give(wire, "_".join([base[1:], *ends] if "." in exact[0][1] else [base[1:]]))
 
     def expression(self, cell: Cell, operands: dict[str, str]) -> str:
-        """Return what to call the result of an operator on operands that are called so."""
+        """Return a name for the result of an operator on operands with these names."""
         kind = cell.kind
         if kind in _PREFIXES:
             wish, short = f"{_PREFIXES[kind]}_{operands['A']}", _PREFIXES[kind]
@@ -176,7 +176,7 @@ class Names:
 
 
 def _instance(name: str) -> str:
-    """Return what to call an instance; its author's name may be that of its result."""
+    """Return a name for an instance; its author's name may be that of its result."""
     plain = _plain(name)
     return plain if plain == name[1:] else f"{plain}_unit"
 

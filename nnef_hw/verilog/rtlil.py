@@ -28,7 +28,7 @@ class Bits(NamedTuple):
 
     @property
     def width(self) -> int:
-        """How many bits."""
+        """Number of bits."""
         return len(self.digits)
 
 
@@ -79,7 +79,7 @@ class Assign(NamedTuple):
 
 
 class Case(NamedTuple):
-    """What is done where the value matches one of ``patterns``; without any, in all other cases."""
+    """Statements for values that match one of ``patterns``; without any, for all others."""
 
     patterns: tuple[str, ...]
     body: list[Assign | Switch]
@@ -164,7 +164,7 @@ _TOKEN = re.compile(r"(\d+)'([01xz-]*)|([\\$]\S+)(?: \[(\d+)(?::(\d+))?\])?")
 
 
 def parse_rtlil(text: str) -> list[Module]:
-    """Read what Amaranth writes."""
+    """Read a design in RTLIL, as Amaranth writes it."""
     lines = (line.strip() for line in text.splitlines())
     return list(_modules(line for line in lines if line))
 

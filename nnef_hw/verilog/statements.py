@@ -66,7 +66,7 @@ class Statements:
         self._expressions = expressions
 
     def clocked(self, body: Body, reset: str | None) -> list[str]:
-        """Write what happens at a clock edge; a reset of all its registers stands first."""
+        """Write the statements of a clock edge; a reset of all its registers stands first."""
         last = body[-1] if body else None
         if isinstance(last, Switch) and reset is not None and self._resets_all(body, reset):
             head = [f"if ({self._names.of(reset)}) begin", *self._indented(last.cases[0].body)]
@@ -192,7 +192,7 @@ class Statements:
         return [*lines, "endcase"]
 
     def choice(self, body: Body, target: Slice) -> str | Sig:
-        """Return what a process assigns to some bits of its wire, as a value or an expression."""
+        """Return the value or expression that a process assigns to some bits of its wire."""
         return self._chosen(body, target, None)
 
     def _chosen(self, body: Body, target: Slice, before: str | Sig | None) -> str | Sig:

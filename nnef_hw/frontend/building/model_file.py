@@ -1,4 +1,4 @@
-"""What files of every format have in common: how large they may be, and how they are read."""
+"""Files of models in any format: how large they may be, and how they are read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of an FPGA family: the facts of its silicon, measured or from its manuals."""
+"""Facts about the silicon of an FPGA family, measured or from its manuals."""
 
 from __future__ import annotations
 

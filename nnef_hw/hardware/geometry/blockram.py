@@ -1,4 +1,4 @@
-"""How a memory is built from a device's block RAM primitives, so that their count is exact."""
+"""Memories built from a device's block RAM primitives, so that their count is exact."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ __all__ = ["StreamRows"]
 
 @dataclass(frozen=True, slots=True)
 class StreamRows:
-    """How an input takes a stream.
+    """Rows of a stream that an input takes.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class StreamRows:
         )
 
     def windows_shape(self, shape: tuple[int, ...]) -> str:
-        """Return what users read: the shape of windows of an input of that shape."""
+        """Return the shape of windows of an input of that shape, as users read it."""
         extents = (str(n) if axis != self.axis else "rows" for axis, n in enumerate(shape))
         return f"[N, {', '.join([*extents][1:])}]"
 

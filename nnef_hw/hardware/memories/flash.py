@@ -106,7 +106,7 @@ class FlashChip:
 
     @property
     def knows_ddr(self) -> bool:
-        """Whether it has a command with data at both edges of the clock."""
+        """Whether the flash has a command with data at both edges of the clock."""
         return any(read.double_rate for read in self.reads)
 
     def best_read(self, lines: int, clock_mhz: float, *, ddr: bool = False) -> FlashRead | None:

@@ -1,4 +1,4 @@
-"""What every integer layer has: its operands, its result, the codes that it computes."""
+"""Members of every integer layer: operands, result, codes that it computes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From nodes of a fixed graph to integer layers: the only way."""
+"""The only way from nodes of a fixed graph to integer layers."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ class SumPool(Pool):
 
     @property
     def zero(self) -> int:
-        """What is taken from every code: TensorFlow Lite divides sums of codes as they are."""
+        """Number to subtract from codes: TensorFlow Lite divides sums of codes as they are."""
         return 0 if isinstance(self.requant, TfliteAverage) else self.source.zero_point
 
     @property

@@ -52,7 +52,7 @@ class JoinSteps(_OfSteps):
 @layers("last_step")
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LastStep(_OfSteps):
-    """What the last step of a loop gives."""
+    """Result of a loop's last step."""
 
     def compute(self, *codes: Codes) -> Codes:
         [x] = codes

@@ -1,4 +1,4 @@
-"""What is known of an operator wherever it is met: its traits, and what the stages ask of it."""
+"""Facts about an operator that every stage may ask for: its traits and its attributes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["CanonicalOperator", "Operator", "Trait"]
 
 
 class Trait(Enum):
-    """What a pass, the quantizer or a report may ask: ``node.has(Trait.WINDOW)``."""
+    """Traits that passes, the quantizer and reports ask for: ``node.has(Trait.WINDOW)``."""
 
     TABLE = auto()
     """A function of one activation: a table in the fixed stage."""

@@ -54,7 +54,7 @@ def canonical_operators(*traits: Trait) -> tuple[CanonicalOperator, ...]:
 
 
 class PerOperator(Generic[T]):
-    """What a part of the compiler knows of every canonical operator: a function, a class.
+    """Knowledge of a part of the compiler about every canonical operator: a function, a class.
 
     ``@layers("conv")`` registers one for operators by name, ``@layers(Trait.TABLE)`` for all that
     have a trait.

@@ -31,7 +31,7 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True)
 class WeightsAttributes(Attributes):
-    """How channels are connected with a filter: attributes of every ``Trait.WEIGHTS``.
+    """Connections of channels with a filter: attributes of every ``Trait.WEIGHTS``.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class WeightsAttributes(Attributes):
 
 @dataclass(frozen=True, kw_only=True)
 class WindowAttributes(Attributes):
-    """How a window moves over rows and columns: attributes of every ``Trait.WINDOW``.
+    """Moves of a window over rows and columns: attributes of every ``Trait.WINDOW``.
 
     Parameters
     ----------

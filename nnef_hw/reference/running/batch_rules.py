@@ -1,4 +1,4 @@
-"""When axis 0 of an operator's tensors may hold samples: rules for its node in a graph."""
+"""Rules for axis 0 of an operator's tensors: whether it may hold samples, by its node."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def never(case: Case) -> bool:
 
 
 def beside_axes(case: Case) -> bool:
-    """Whether it computes along other axes than the first."""
+    """Whether a node computes along other axes than the first."""
     return 0 not in case.node.attrs["axes"]
 
 
 def beside_axis(case: Case) -> bool:
-    """Whether it computes along another axis than the first."""
+    """Whether a node computes along another axis than the first."""
     return bool(case.node.attrs["axis"] != 0)
 
 

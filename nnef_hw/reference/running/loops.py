@@ -72,7 +72,7 @@ class Loop:
 
 
 def schedule(graph: Graph) -> list[Node | Loop]:
-    """Return what to compute after each other: the nodes of a loop's states together."""
+    """Return nodes in groups that are computed after each other: a loop's states together."""
     looped = {name: state for name, state in graph.states.items() if not state.goes_on}
     if not looped:
         return list(graph.nodes)

@@ -40,7 +40,7 @@ class Sequences:
 
     @classmethod
     def of(cls, graph: Graph, arrays: Mapping[str, Array]) -> Sequences:
-        """Return what :func:`~nnef_hw.reference.float.check_inputs` lets pass."""
+        """Return the sequences of inputs that are checked already."""
         ranks = {x.ndim - len(sample_extents(graph.tensor(n).shape)) for n, x in arrays.items()}
         if ranks > {1}:
             raise AssertionError("inputs of different forms")

@@ -1,4 +1,4 @@
-"""What a report says, as values: frozen dataclasses, their JSON, and its schema.
+"""Reports and results as values: frozen dataclasses, their JSON, and its schema.
 
 Nothing here computes a figure or shows one.
 """

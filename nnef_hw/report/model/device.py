@@ -1,4 +1,4 @@
-"""What a report says of a design in its device, and of memories beside it."""
+"""Facts about a design in its device, and about memories beside it."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Placed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """What comes from a memory beside the FPGA.
+    """Data that come from a memory beside the FPGA.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ Spots: TypeAlias = Sequence[tuple[int, int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Floorplan:
-    """Where the cells of a placed design are; a page draws it, and report.json leaves it out.
+    """Places of the cells of a design; a page draws them, and report.json leaves them out.
 
     Parameters
     ----------

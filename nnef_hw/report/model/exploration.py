@@ -13,7 +13,7 @@ __all__ = ["Explored", "Placed", "Point", "Quality"]
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """How good a fixed network is, on samples that calibration did not see, unless they are few.
+    """Quality of a fixed network on samples that calibration did not see, unless they are few.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class Quality:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """What place and route reaches.
+    """Clocks that place and route reaches.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ class Point:
 
     @property
     def stage(self) -> str:
-        """How far it came: ``refused``, ``planned``, ``mapped`` or ``placed``."""
+        """Stage that the design reached: ``refused``, ``planned``, ``mapped`` or ``placed``."""
         if self.refusal:
             return "refused"
         if self.placed is not None:

@@ -1,4 +1,4 @@
-"""What a report says of each layer."""
+"""Facts about each layer."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class LayerSource:
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """What a layer that computes several frames at once has more than one of a frame at a time.
+    """Additional hardware of a layer that computes several frames at once.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a report says of what bounds a design, and of what else there would be."""
+"""Bounds of a design, and designs that there would be instead."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Shortage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Headroom:
-    """What half the interval would take, or which layers and streams forbid it.
+    """Cost of half the interval, or the layers and streams that forbid it.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ class OtherArchitecture:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepOfStream:
-    """What a step of ``--stream`` has to do, beside a window that is run as a whole.
+    """Work of a step of ``--stream``, beside a window that is run as a whole.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What ``nnef-hw quantize --json`` says of a fixed network beside the real one."""
+"""A fixed network beside the real one, as ``nnef-hw quantize --json`` prints it."""
 
 from __future__ import annotations
 

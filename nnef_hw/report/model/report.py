@@ -1,4 +1,4 @@
-"""What a report says as a whole.
+"""The report of a build as a whole.
 
 The classes here have several bases, and so no slots: a field of theirs has no default but one that
 is made anew, or ``UNSET``, since msgspec does not write others of a report read without them.
@@ -77,7 +77,7 @@ class Figures:
 
 @dataclass(frozen=True, kw_only=True)
 class Insides:
-    """What an architecture says of a design.
+    """Facts about a design that its architecture knows.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ class BuiltFile:
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """What a build was made of.
+    """Origin of a build: model, tools, files.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ class Origin:
 
 @dataclass(frozen=True, kw_only=True)
 class Report(Insides, Origin, Figures):
-    """What is known of a build.
+    """All facts about a build.
 
     Parameters
     ----------

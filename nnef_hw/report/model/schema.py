@@ -62,7 +62,7 @@ def summary(kind: type) -> str:
 
 
 def described_fields(kind: type) -> dict[str, str]:
-    """Return what a class, or a base of it, says of each of its fields, in their order."""
+    """Return descriptions of a class's fields, from its docstring and those of its bases."""
     said: dict[str, str] = {}
     for base in reversed(kind.__mro__):
         said |= _parameters(base.__doc__ or "")

@@ -1,4 +1,4 @@
-"""Where the layers of a placed design are in the device."""
+"""Places of a design's layers in the device, as a drawing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BLOCKS = {"dsp": "DSP", "bram": "block RAM", "spram": "SPRAM"}
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """What belongs to a layer: SVG paths of its logic and of its block RAMs and DSP blocks.
+    """Outlines of a layer: SVG paths of its logic and of its block RAMs and DSP blocks.
 
     ``hue`` is in degrees; None for what is no layer's.
     """

@@ -119,7 +119,7 @@ def _overlaps(report: Report) -> Iterator[tuple[str, str]]:
 
 
 def ceilings(report: Report) -> Iterator[tuple[str, str, BoardOutlook, str]]:
-    """Yield what boards could make of the network, fastest first: names, device, row, and the end.
+    """Yield boards by the speed they could reach, fastest first: names, device, row, and the end.
 
     Boards with the same device and clock share a line.
     """
@@ -132,7 +132,7 @@ def ceilings(report: Report) -> Iterator[tuple[str, str, BoardOutlook, str]]:
 
 
 def _end(row: BoardOutlook) -> str:
-    """Say what keeps a board from being faster."""
+    """Name the resource or layer that keeps a board from being faster."""
     interval = row.cycles_per_inference
     if interval is None:
         return "it does not fit"

@@ -70,7 +70,7 @@ def columns(text: str) -> int:
 
 
 def step(report: Report) -> str:
-    """Say what a step of a stream costs, and what a window would."""
+    """Compare the cost of a step of a stream with the cost of a window."""
     stream = report.stream
     assert stream is not None
     rows = sum(stream.rows.values())
@@ -224,7 +224,7 @@ def score(value: float | None, metric: str) -> str:
 
 
 def simulated_frames(simulation: Simulation) -> str:
-    """How many frames were simulated, and of how many."""
+    """Write how many frames were simulated, and of how many."""
     frames, available = simulation.frames, simulation.frames_given
     if frames == available:
         return f"{count(frames)} frames"
@@ -238,7 +238,7 @@ def short_run_interval(simulation: Simulation, steady: int) -> int | None:
 
 
 def scored_samples(samples: int, *, calibrated: bool) -> str:
-    """How many samples were scored, and whether they are those that calibrated."""
+    """Write how many samples were scored, and whether the same ones calibrated."""
     also = ""
     if calibrated:
         also = ", those that calibrated" if samples > 1 else ", the one that calibrated"

@@ -1,0 +1,154 @@
+"""First sentences of docstrings can be read alone: whole, short, about things that they name.
+
+They stand alone in an editor's hint, in a list of names and on the site. Sentences that are not so
+yet are counted by room; the numbers can only become smaller.
+"""
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+MOST_WORDS = 25
+MOST_BEFORE_SUBJECT = 8
+"""Words of a clause in front of the subject."""
+
+FRAGMENTS = re.compile(
+    r"(Return|Yield|Give|Say|List|Tell|Take|Write|Print|Show|Read|Find) what\b|What\b|How\b|So\b"
+    r"|The same\b|Those\b|That of\b|As \w+"
+)
+"""Beginnings of sentences that are none, or that lead to another sentence."""
+STANDING_ALONE = re.compile(r"(that|those)( (of|at|from|with|in)\b|$)|(it|its|they|them|their)\b")
+"""Pronouns; "that" is one only in front of these words."""
+NAMELESS = {
+    "a", "all", "an", "and", "any", "are", "as", "at", "by", "can", "each", "every", "for", "from",
+    "has", "have", "how", "if", "in", "is", "no", "not", "of", "on", "one", "only", "or", "other",
+    "others", "so", "than", "the", "to", "what", "when", "where", "whether", "which", "while",
+    "who", "with", "without",
+}  # fmt: skip
+"""Words that name nothing: a pronoun behind no others has no noun."""
+CLAUSES = {
+    "After", "As", "Before", "Beside", "Besides", "For", "From", "If", "In", "Of", "On", "Since",
+    "Unless", "Until", "When", "Where", "While", "With", "Without",
+}  # fmt: skip
+
+LEFT = {
+    "nnef_hw/arithmetic/tflite": 5, "nnef_hw/engine": 8, "nnef_hw/engine/layers": 37,
+    "nnef_hw/engine/memory": 17, "nnef_hw/engine/planning": 10, "nnef_hw/engine/program": 22,
+    "nnef_hw/engine/timing": 5, "nnef_hw/frontend/nnef/checking": 3,
+    "nnef_hw/frontend/nnef/evaluation": 3, "nnef_hw/frontend/nnef/tract": 2,
+    "nnef_hw/frontend/nnef/writing": 1, "nnef_hw/frontend/onnx/file": 3,
+    "nnef_hw/frontend/onnx/lowering": 11, "nnef_hw/frontend/onnx/operators": 6,
+    "nnef_hw/frontend/tflite": 2, "nnef_hw/frontend/tflite/file": 3,
+    "nnef_hw/frontend/tflite/lowering": 13, "nnef_hw/frontend/tflite/operators": 1,
+    "nnef_hw/parts/arrays": 7, "nnef_hw/parts/base": 9, "nnef_hw/parts/engine": 36,
+    "nnef_hw/parts/functions": 1, "nnef_hw/parts/images": 3, "nnef_hw/parts/readers": 16,
+    "nnef_hw/parts/streams": 5, "nnef_hw/parts/windows": 2, "nnef_hw/passes/checks": 7,
+    "nnef_hw/passes/forms": 4, "nnef_hw/passes/fusing": 1, "nnef_hw/passes/loops": 4,
+    "nnef_hw/passes/rewriting": 3, "nnef_hw/passes/structure": 4, "nnef_hw/passes/time": 3,
+    "nnef_hw/place": 4, "nnef_hw/place/blocks": 1, "nnef_hw/place/cells": 9,
+    "nnef_hw/place/netlist": 2, "nnef_hw/place/nextpnr": 11, "nnef_hw/quantize": 5,
+    "nnef_hw/quantize/calibration": 3, "nnef_hw/quantize/judgement": 8,
+    "nnef_hw/quantize/tflite": 1, "nnef_hw/streaming": 5, "nnef_hw/streaming/beats": 4,
+    "nnef_hw/streaming/filters": 17, "nnef_hw/streaming/foldings": 21,
+    "nnef_hw/streaming/layers": 12, "nnef_hw/streaming/search": 16, "rtl/arrays": 5,
+    "rtl/engine": 5, "rtl/functions": 3, "rtl/images": 2, "rtl/readers": 2, "rtl/windows": 1,
+}  # fmt: skip
+"""Docstrings of each room whose first sentence is not so yet: write fewer, never more."""
+SLACK = 5
+"""Docstrings that may be mended in a room before its number has to be lowered."""
+
+
+def first_sentence(doc):
+    """Return the first sentence of a docstring."""
+    text = " ".join(doc.split("\n\n")[0].split())
+    return re.split(r"(?<=[.!?;:])\s+(?=[A-Z`*])|(?<=[.!?])$", text)[0]
+
+
+def fault(sentence):
+    """Return what is wrong with a first sentence; nothing if it can be read alone."""
+    words = [word.strip("`'(),.:;") for word in sentence.split()]
+    words = [word for word in words if word]
+    if len(words) > MOST_WORDS:
+        return f"{len(words)} words"
+    if FRAGMENTS.match(sentence):
+        return "a fragment"
+    clause = sentence.partition(", ")
+    if words[:1] and words[0] in CLAUSES and len(clause[0].split()) > MOST_BEFORE_SUBJECT:
+        return "a long way to its subject"
+    return _lone_pronoun(words)
+
+
+def _lone_pronoun(words):
+    """Return what is wrong with a pronoun in front of every noun."""
+    lower = [word.lower() for word in words]
+    # The first word is a verb, or a noun: of these only plurals tell.
+    named = len(lower[0]) > 3 and lower[0].endswith("s") and not lower[0].endswith("ss")
+    for place, word in enumerate(lower):
+        if named:
+            return ""
+        if STANDING_ALONE.match(" ".join(lower[place : place + 2])):
+            return f"{word!r} has no noun"
+        named = bool(place) and word not in NAMELESS
+    return ""
+
+
+def docstrings():
+    """Yield (room, place, docstring) of everything public or documented."""
+    for package in ("nnef_hw", "rtl", "sim", "boards"):
+        for path in sorted((ROOT / package).rglob("*.py")):
+            room = path.relative_to(ROOT).parent.as_posix()
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            for node in ast.walk(tree):
+                if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+                    doc = ast.get_docstring(node)
+                    if doc:
+                        yield room, f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 1)}", doc
+
+
+@cache
+def faults():
+    """Return the faults of each room: a place, the sentence, and what is wrong."""
+    found = {}
+    for room, place, doc in docstrings():
+        sentence = first_sentence(doc)
+        if wrong := fault(sentence):
+            found.setdefault(room, []).append(f"{place}: {wrong}: {sentence}")
+    return found
+
+
+def test_first_sentences_can_be_read_alone():
+    more = [
+        f"{room}: {len(found)}, not {LEFT.get(room, 0)}:\n" + "\n".join(found)
+        for room, found in faults().items()
+        if len(found) > LEFT.get(room, 0)
+    ]
+    assert not more, "\n".join(more)
+
+
+def test_the_numbers_become_smaller():
+    fewer = {room: len(faults().get(room, ())) for room in LEFT}
+    assert all(fewer[room] > LEFT[room] - SLACK for room in LEFT), f"write {fewer}"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "wrong"),
+    [
+        ("Return the layers of a graph.", ""),
+        ("Layers, from their first begin.", ""),
+        ("Return what every layer does.", "a fragment"),
+        ("What pools have in common.", "a fragment"),
+        ("Its name.", "'its' has no noun"),
+        ("Return that of a board.", "'that' has no noun"),
+        ("Check that a board has pins.", ""),
+        ("Take it from a report.", "'it' has no noun"),
+        ("Of a network with states that a user has named by hand, return names.", "a long way"),
+        ("Return " + "a very " * 13 + "long list.", "29 words"),
+    ],
+)
+def test_faults_are_found(sentence, wrong):
+    found = fault(sentence)
+    assert found.startswith(wrong) if wrong else found == ""
