@@ -16,6 +16,7 @@ FLOORS = """
 api cli
 explore
 flow
+flow.starters
 report
 run codegen
 architectures

@@ -62,7 +62,7 @@ def _boards(options: argparse.Namespace) -> int:
 def _new(options: argparse.Namespace) -> int:
     if options.train_for is not None:
         return _new_training(options)
-    from nnef_hw.flow.board_file import write_board
+    from nnef_hw.flow.starters.board_file import write_board
 
     like = write_board(options.file, options.like)
     if options.json:
@@ -75,7 +75,7 @@ def _new(options: argparse.Namespace) -> int:
 
 
 def _new_training(options: argparse.Namespace) -> int:
-    from nnef_hw.flow.training_file import write_training
+    from nnef_hw.flow.starters.training_file import write_training
 
     board = write_training(options.file, options.train_for)
     if options.json:

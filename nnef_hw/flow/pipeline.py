@@ -11,56 +11,27 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-
-from nnef_hw.architectures import able_architectures, unable_architectures
 from nnef_hw.boards import Board
 from nnef_hw.codegen.board import fastest_clock
 from nnef_hw.errors import NnefHwError
 from nnef_hw.flow.cache import discard_steps, remove_leftovers
-from nnef_hw.flow.choice import Candidates, choose_plan
 from nnef_hw.flow.clock import search_clock
-from nnef_hw.flow.emit import emit
-from nnef_hw.flow.fixed import check_weights, device_budget, quantize_model
+from nnef_hw.flow.compilation import compile_design, inputs_digest, read_inputs
 from nnef_hw.flow.options import BuildOptions, PlannedModel, check_options
-from nnef_hw.flow.remedy import Asked, Ways, remedied
-from nnef_hw.flow.reporting import library_versions, write_report
-from nnef_hw.flow.sinks import bind_sinks
-from nnef_hw.flow.steps import Compiled, Steps, Verified
-from nnef_hw.flow.summary import describe_steps
-from nnef_hw.flow.survey import narrowed
-from nnef_hw.flow.weights import (
-    base_digest,
-    base_options,
-    compile_weights,
-    inherit_bitstream,
-)
-from nnef_hw.frontend import graph_hash, load
+from nnef_hw.flow.reporting import write_report
+from nnef_hw.flow.steps import Steps, Verified
+from nnef_hw.flow.verification import verify_design
+from nnef_hw.flow.weights import base_options, inherit_bitstream
 from nnef_hw.hardware.devices import Target
-from nnef_hw.ir import Graph, Stage
-from nnef_hw.passes import simplify
 from nnef_hw.place.result import SynthesisResult
 from nnef_hw.place.synthesis import synthesize, tool_identities
 from nnef_hw.place.toolchain import toolchain_of
-from nnef_hw.quantize.judgement.measure import NOISE_SAMPLES
-from nnef_hw.quantize.judgement.warnings import QualityWarning, announce
-from nnef_hw.reference import quantize_inputs, run_fixed
+from nnef_hw.quantize.judgement.warnings import announce
 from nnef_hw.report.model.report import Report
 from nnef_hw.run.artifacts import BuildFolder
-from nnef_hw.run.rtl import run_rtl
-from nnef_hw.run.simulate import (
-    accuracies,
-    found_losses,
-    layer_quality,
-    random_codes,
-    require_exact,
-    simulation_row,
-)
-from nnef_hw.samples.samples import Samples, load_samples, samples_digest, spread_order
+from nnef_hw.run.simulate import require_exact
 from nnef_hw.system.files import digest, locked, writing
 from nnef_hw.system.process_group import run_parallel
-from nnef_hw.system.sources import package_digest
-from nnef_hw.system.tools import find_tool
 
 __all__ = ["UP_TO_DATE", "build"]
 
@@ -69,11 +40,6 @@ UP_TO_DATE = "nothing to do: everything is up to date"
 
 _log = logging.getLogger(__name__)
 
-# Not the simulation: it depends on the accelerator alone, which another clock leaves as it is.
-LATER_STEPS = ("synthesize", "report")
-# Compiling the simulation counts, scoring the outputs does not.
-SIMULATION_SECONDS = 30.0
-LEAST_FRAMES = 3
 # What no design reaches, to see from nextpnr's answer what this one does.
 PROBE_FACTOR = 2.0
 
@@ -140,9 +106,9 @@ def _fastest(
         return search_clock(PROBE_FACTOR * target.clock_mhz, available, place)
 
     with _removed_on_failure(options.out, missing):
-        graph, samples = _read(options)
+        graph, samples = read_inputs(options)
         key = digest(
-            _inputs_digest(options, target, graph, samples), repr(options.seeds),
+            inputs_digest(options, target, graph, samples), repr(options.seeds),
             *tool_identities(target.device.family),
         )  # fmt: skip
     return Steps(options.out).run("fastest", key, search, float)
@@ -170,7 +136,7 @@ def _build(
     steps = Steps(options.out)
     progress("compiling")
     with _removed_on_failure(options.out, missing):
-        compiled, made = _compile(options, target, progress, steps)
+        compiled, made = compile_design(options, target, progress, steps)
     folder = (
         BuildFolder.open(options.out)
         if made is None
@@ -196,145 +162,6 @@ def _build(
     return report
 
 
-def _read(options: BuildOptions) -> tuple[Graph, Samples | None]:
-    if isinstance(options.model, PlannedModel):
-        return options.model.graph, options.model.samples
-    graph = load(
-        options.model,
-        dims=options.dims,
-        lenient=options.lenient,
-        inputs=options.inputs,
-        outputs=options.outputs,
-        bind=options.bind,
-        states=options.states,
-    )
-    samples = None if options.calibrate is None else load_samples(options.calibrate, graph)
-    return graph, samples
-
-
-def _inputs_digest(
-    options: BuildOptions, target: Target, graph: Graph, samples: Samples | None
-) -> str:
-    """Digest of everything that a design depends on."""
-    given = graph_hash(options.model.fixed) if isinstance(options.model, PlannedModel) else ""
-    return digest(
-        package_digest(), graph_hash(graph), given, samples_digest(samples), repr(target),
-        repr((options.arch, options.clock_mhz, options.target_fps, options.batch)),
-        repr((options.scheme, options.accuracy_drop, options.stream)),
-        repr((options.link, options.sinks, options.layer_counters, options.ip_name)),
-        *library_versions(),
-    )  # fmt: skip
-
-
-def _compile(
-    options: BuildOptions, target: Target, progress: Callable[[str], None], steps: Steps
-) -> tuple[Compiled, PlannedModel | None]:
-    """Quantize, schedule and emit; return what the report says of that, and the model.
-
-    The model is None if an earlier build has left all files.
-    """
-    begin = time.perf_counter()
-    graph, samples = _read(options)
-    key = _inputs_digest(options, target, graph, samples)
-
-    base = None if options.weights_of is None else BuildFolder.open(options.weights_of)
-    if base is not None:
-        key = digest(key, base_digest(base, target.device.family))
-
-    made: PlannedModel | None = None
-
-    def produce(folder: Path) -> Compiled:
-        nonlocal made
-        if options.sinks:
-            bind_sinks(options.sinks, graph, target)  # better now than after quantizing
-        if isinstance(options.model, PlannedModel):
-            made = options.model
-        elif base is not None:
-            simple = simplify(graph) if graph.stage == Stage.FLOAT else graph
-            found, plan = compile_weights(base, simple, samples, options)
-            made = PlannedModel(
-                graph, samples, found.fixed, found.canonical, plan, [], warnings=found.warnings
-            )
-        else:
-            made = _plan(options, target, graph, samples, progress)
-        fixed, canonical, plan = made.fixed, made.canonical, made.plan
-        emit(folder, fixed, canonical, plan, made.samples, target, options, base)
-        # Before the new Verilog is in place: an interruption in between costs time, not trust.
-        discard_steps(options.out, LATER_STEPS)
-        described = None
-        if fixed.rows:
-            fastest = options.target_fps is None
-            described = describe_steps(fixed, made.window, target, plan, fastest=fastest)
-        seconds = {"compile": round(time.perf_counter() - begin, 2)}
-        return Compiled(described, tuple(made.others), made.warnings, seconds)
-
-    return steps.run("compile", key, produce, Compiled), made
-
-
-def _plan(
-    options: BuildOptions,
-    target: Target,
-    graph: Graph,
-    samples: Samples | None,
-    progress: Callable[[str], None],
-) -> PlannedModel:
-    """Quantize and schedule."""
-    drop = options.accuracy_drop
-    candidates = Candidates(())
-
-    def check(built: Graph) -> None:
-        nonlocal candidates
-        rounding = options.scheme.rounding
-        asked = built if rounding == "author" else built.replaced(rounding=rounding)
-        candidates = Candidates(
-            able_architectures(options.arch, asked),
-            partial(unable_architectures, options.arch, asked),
-        )
-        candidates.each(
-            lambda architecture: check_weights(
-                built, options.scheme, target, architecture, searched=drop is not None
-            )
-        )
-
-    def check_fixed(fixed: Graph) -> None:
-        able_architectures(options.arch, fixed)
-
-    def ways() -> Ways:
-        progress("looking for a way that works")
-        asked = Asked(
-            options.arch, options.clock_mhz, options.target_fps, options.layer_counters,
-            options.batch,
-        )  # fmt: skip
-        narrower = narrowed(graph, samples, options.scheme, options.stream)
-        fixed = graph if narrower is None else narrower(options.scheme.weight_bits)
-        return Ways(fixed, asked, None if drop is not None else narrower)
-
-    with remedied(ways, target):
-        made = quantize_model(
-            graph,
-            samples,
-            options.scheme,
-            options.stream,
-            budget=None if drop is None else device_budget(drop, target.device),
-            progress=lambda what, done, total: progress(f"{what}, {done} of {total}"),
-            check=check,
-            judges=True,
-            check_fixed=check_fixed,
-        )
-        plan, others = choose_plan(
-            candidates,
-            made.fixed,
-            target,
-            clock_mhz=options.clock_mhz,
-            target_fps=options.target_fps,
-            layer_counters=options.layer_counters,
-            batch=options.batch,
-        )
-    return PlannedModel(
-        graph, made.samples, made.fixed, made.canonical, plan, others, made.window, made.warnings
-    )
-
-
 def _simulate_and_synthesize(
     options: BuildOptions,
     folder: BuildFolder,
@@ -357,7 +184,7 @@ def _simulate_and_synthesize(
 
     def simulate() -> None:
         say("simulate", "simulating")
-        verified.append(_simulate(options, folder, steps))
+        verified.append(verify_design(options, folder, steps))
         say("simulate", None)
 
     def place() -> None:
@@ -373,69 +200,6 @@ def _simulate_and_synthesize(
         kept = inherit_bitstream(BuildFolder.open(options.weights_of), options.out)
         return verified[0], kept
     return verified[0], placed[0] if placed else None
-
-
-def _simulate(options: BuildOptions, folder: BuildFolder, steps: Steps) -> Verified:
-    """Run samples, or random frames, through the Verilog; score the outputs.
-
-    How many frames the time allows is measured, not predicted: like the times it may be another
-    number next time. Which ones they are follows from the number alone.
-    """
-    fixed = folder.fixed
-    samples = None
-    if isinstance(options.model, PlannedModel):
-        samples = options.model.samples
-    elif options.calibrate is not None:
-        samples = load_samples(options.calibrate, fixed)
-    tools = [find_tool(name).identity for name in ("verilator", "c++")]
-    verilog, top = folder.simulated
-    images = [stored.data for stored in folder.plan.images]
-    key = digest(
-        package_digest(), verilog, *images, samples_digest(samples), repr(options.frames), *tools,
-        *library_versions(),
-    )  # fmt: skip
-
-    def produce(_: Path) -> Verified:
-        begin = time.perf_counter()
-        codes = random_codes(fixed) if samples is None else quantize_inputs(fixed, samples.inputs)
-        available = len(codes[fixed.inputs[0]])
-        order = spread_order(available)
-        deadline = None
-        if options.frames is None:
-            deadline = begin + SIMULATION_SECONDS
-        elif options.frames != "all":
-            order = order[: options.frames]
-        fed = {name: values[order] for name, values in codes.items()}
-        outcome = run_rtl(
-            verilog, folder.plan, fixed, fed, top=top, deadline=deadline, least_frames=LEAST_FRAMES
-        )
-        order = order[: len(outcome.codes[fixed.outputs[0]])]
-        expected = run_fixed(fixed, {name: values[order] for name, values in codes.items()})
-        accuracy, noise = None, {}
-        losses: list[QualityWarning] = []
-        if samples is not None:
-            is_float = folder.canonical is not None
-            mask = samples.evaluation_mask() if is_float else np.ones(len(samples), bool)
-            scored = mask[order]
-            accuracy = accuracies(
-                folder.canonical, fixed, samples[mask],
-                {name: x[scored] for name, x in outcome.codes.items()},
-                int(samples.calibration_mask().sum()) if is_float else 0,
-                (np.cumsum(mask) - 1)[order[scored]], positions=np.flatnonzero(mask),
-                calibrated=is_float and samples.are_few,
-            )  # fmt: skip
-            layers = layer_quality(folder.canonical, fixed, samples[mask][:NOISE_SAMPLES])
-            noise = {layer.name: layer.sqnr_db for layer in layers}
-            losses = found_losses(folder.canonical, fixed, noise, accuracy, int(mask.sum()))
-        return Verified(
-            simulation_row(folder.plan, outcome, expected, available=available),
-            accuracy,
-            noise,
-            tuple(losses),
-            {"simulate": round(time.perf_counter() - begin, 2)},
-        )
-
-    return steps.run("simulate", key, produce, Verified)
 
 
 def _synthesize(

@@ -7,7 +7,7 @@ import pytest
 from build_cases import write_samples
 from cli_cases import tiny_graph
 
-from nnef_hw.flow import pipeline, reporting
+from nnef_hw.flow import compilation, pipeline, reporting, verification
 from nnef_hw.flow import steps as step_module
 from nnef_hw.flow.options import BuildOptions
 from nnef_hw.flow.pipeline import build
@@ -19,7 +19,7 @@ from nnef_hw.place.result import Resource, SynthesisResult
 def fixed_sources():
     """Keep builds of a module comparable while somebody edits the sources."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (pipeline, reporting):
+        for module in (compilation, verification, reporting):
             patch.setattr(module, "package_digest", lambda: "sources")
         yield
 

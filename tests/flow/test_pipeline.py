@@ -16,7 +16,7 @@ from sweeps import few
 
 from nnef_hw.boards import find_board
 from nnef_hw.errors import CheckError, SampleError, ToolError, UsageError
-from nnef_hw.flow import emit, pipeline, reporting
+from nnef_hw.flow import compilation, emit, pipeline, reporting, verification
 from nnef_hw.flow.options import BuildOptions
 from nnef_hw.flow.pipeline import UP_TO_DATE, build
 from nnef_hw.frontend import graph_hash, load, save
@@ -125,7 +125,7 @@ def test_some_frames_are_simulated_and_all_scored(finished, model, options, tmp_
 
 
 def test_time_ends_the_simulation_after_three_frames(options, tmp_path, monkeypatch):
-    monkeypatch.setattr(pipeline, "SIMULATION_SECONDS", 0.0)
+    monkeypatch.setattr(verification, "SIMULATION_SECONDS", 0.0)
     report = build(options(tmp_path / "build", frames=None))
     assert (report.simulation.frames, report.simulation.frames_given) == (3, 20)
     assert report.accuracy.rtl_samples == 3
@@ -173,8 +173,9 @@ def test_progress(options, copy):
 def test_identical_build_does_nothing_again(finished, options, copy, monkeypatch):
     build(options(copy))
     before = files(copy)
-    for name in ("quantize_model", "able_architectures", "emit", "run_rtl"):
-        monkeypatch.setattr(pipeline, name, None)
+    for name in ("quantize_model", "able_architectures", "emit"):
+        monkeypatch.setattr(compilation, name, None)
+    monkeypatch.setattr(verification, "run_rtl", None)
     monkeypatch.setattr(reporting, "make_report", None)
     report = build(options(copy))
     assert files(copy) == before
@@ -203,7 +204,8 @@ def test_changed_input_builds_anew(change, options, copy, steps, tmp_path, monke
         "sources": {},
     }[change]
     if change == "sources":
-        monkeypatch.setattr(pipeline, "package_digest", lambda: "other sources")
+        for module in (compilation, verification):
+            monkeypatch.setattr(module, "package_digest", lambda: "other sources")
     report = build(options(copy, **changed))
     # the accelerator is the same at any clock
     simulated = [] if change == "clock_mhz" else ["simulate"]
@@ -241,7 +243,7 @@ def test_stale_outputs_are_discarded(options, copy, steps, monkeypatch):
 
     # the new Verilog is there, but what follows from it is not: nothing old may stand beside it
     build(options(copy, bitstream=True))
-    monkeypatch.setattr(pipeline, "run_rtl", interrupt)
+    monkeypatch.setattr(verification, "run_rtl", interrupt)
     with pytest.raises(KeyboardInterrupt):
         build(options(copy, target_fps=500.0))
     assert files(copy).keys() == FILES - TIMED
@@ -280,8 +282,9 @@ def test_interruption_leaves_nothing_new(
         with pytest.raises(KeyboardInterrupt):
             build(options(copy, clock_mhz=12.0))
     assert {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()} == before
-    for name in ("able_architectures", "emit", "run_rtl"):
-        monkeypatch.setattr(pipeline, name, None)
+    for name in ("able_architectures", "emit"):
+        monkeypatch.setattr(compilation, name, None)
+    monkeypatch.setattr(verification, "run_rtl", None)
     assert build(options(copy)).simulation == finished[1].simulation
 
 
@@ -290,7 +293,7 @@ def test_interruption_leaves_nothing_new(
     few(["run_rtl", "simulation_row", "make_report", "write_html"], ["run_rtl", "write_html"]),
 )
 def test_interrupted_build_is_continued(moment, options, steps, tmp_path, monkeypatch):
-    module = reporting if moment in {"make_report", "write_html"} else pipeline
+    module = reporting if moment in {"make_report", "write_html"} else verification
     with monkeypatch.context() as patch:
         patch.setattr(module, moment, interrupt)
         with pytest.raises(KeyboardInterrupt):
@@ -365,8 +368,8 @@ def test_wrong_prediction_fails(key, options, tmp_path, monkeypatch):
         outcome = original(*arguments, **named)
         return replace(outcome, **{key: getattr(outcome, key) + 1})
 
-    original = pipeline.run_rtl
-    monkeypatch.setattr(pipeline, "run_rtl", run_rtl)
+    original = verification.run_rtl
+    monkeypatch.setattr(verification, "run_rtl", run_rtl)
     with pytest.raises(CheckError, match=r"simulated \w+ \d+ differ from the predicted \d+"):
         build(options(tmp_path / "build"))
 
@@ -533,7 +536,7 @@ def test_build_with_bitstream(complete, tmp_path, monkeypatch):
     for path in (wanted.out / "board").iterdir():
         assert str(tmp_path).encode() not in path.read_bytes(), path.name
     for module, name in (
-        (pipeline, "able_architectures"), (pipeline, "run_rtl"), (pipeline, "synthesize"),
+        (compilation, "able_architectures"), (verification, "run_rtl"), (pipeline, "synthesize"),
         (reporting, "make_report"),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, None)

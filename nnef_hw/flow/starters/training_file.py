@@ -6,7 +6,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from nnef_hw.boards import Board, find_board
-from nnef_hw.flow.new_file import write_module
+from nnef_hw.flow.starters.new_file import write_module
 
 __all__ = ["training_text", "write_training"]
 
@@ -34,7 +34,7 @@ def training_text(board: Board, called: str, name: str) -> str:
     name
         That of the script, and of the folder that it writes.
     """
-    text = files("nnef_hw.flow").joinpath("training.template").read_text(encoding="utf-8")
+    text = files("nnef_hw.flow.starters").joinpath("training.template").read_text(encoding="utf-8")
     for place, value in (("name", name), ("board", called), ("extra", board.device.family.name)):
         text = text.replace(f"@{place}@", value)
     return text

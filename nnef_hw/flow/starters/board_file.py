@@ -8,7 +8,7 @@ from dataclasses import MISSING, fields
 from pathlib import Path
 
 from nnef_hw.boards import Board, find_board
-from nnef_hw.flow.new_file import write_module
+from nnef_hw.flow.starters.new_file import write_module
 
 __all__ = ["board_text", "write_board"]
 

@@ -1,0 +1,175 @@
+"""The first step of a build: quantize, schedule and emit."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from nnef_hw.architectures import able_architectures, unable_architectures
+from nnef_hw.flow.cache import discard_steps
+from nnef_hw.flow.choice import Candidates, choose_plan
+from nnef_hw.flow.emit import emit
+from nnef_hw.flow.fixed import check_weights, device_budget, quantize_model
+from nnef_hw.flow.options import BuildOptions, PlannedModel
+from nnef_hw.flow.remedy import Asked, Ways, remedied
+from nnef_hw.flow.reporting import library_versions
+from nnef_hw.flow.sinks import bind_sinks
+from nnef_hw.flow.steps import Compiled, Steps
+from nnef_hw.flow.summary import describe_steps
+from nnef_hw.flow.survey import narrowed
+from nnef_hw.flow.weights import base_digest, compile_weights
+from nnef_hw.frontend import graph_hash, load
+from nnef_hw.hardware.devices import Target
+from nnef_hw.ir import Graph, Stage
+from nnef_hw.passes import simplify
+from nnef_hw.run.artifacts import BuildFolder
+from nnef_hw.samples.samples import Samples, load_samples, samples_digest
+from nnef_hw.system.files import digest
+from nnef_hw.system.sources import package_digest
+
+__all__ = ["compile_design", "inputs_digest", "read_inputs"]
+
+# Not the simulation: it depends on the accelerator alone, which another clock leaves as it is.
+LATER_STEPS = ("synthesize", "report")
+
+
+def read_inputs(options: BuildOptions) -> tuple[Graph, Samples | None]:
+    """Return the network that a build begins with, and its samples if there are any."""
+    if isinstance(options.model, PlannedModel):
+        return options.model.graph, options.model.samples
+    graph = load(
+        options.model,
+        dims=options.dims,
+        lenient=options.lenient,
+        inputs=options.inputs,
+        outputs=options.outputs,
+        bind=options.bind,
+        states=options.states,
+    )
+    samples = None if options.calibrate is None else load_samples(options.calibrate, graph)
+    return graph, samples
+
+
+def inputs_digest(
+    options: BuildOptions, target: Target, graph: Graph, samples: Samples | None
+) -> str:
+    """Digest of everything that a design depends on."""
+    given = graph_hash(options.model.fixed) if isinstance(options.model, PlannedModel) else ""
+    return digest(
+        package_digest(), graph_hash(graph), given, samples_digest(samples), repr(target),
+        repr((options.arch, options.clock_mhz, options.target_fps, options.batch)),
+        repr((options.scheme, options.accuracy_drop, options.stream)),
+        repr((options.link, options.sinks, options.layer_counters, options.ip_name)),
+        *library_versions(),
+    )  # fmt: skip
+
+
+def compile_design(
+    options: BuildOptions, target: Target, progress: Callable[[str], None], steps: Steps
+) -> tuple[Compiled, PlannedModel | None]:
+    """Quantize, schedule and emit; return what the report says of that, and the model.
+
+    The model is None if an earlier build has left all files.
+    """
+    begin = time.perf_counter()
+    graph, samples = read_inputs(options)
+    key = inputs_digest(options, target, graph, samples)
+
+    base = None if options.weights_of is None else BuildFolder.open(options.weights_of)
+    if base is not None:
+        key = digest(key, base_digest(base, target.device.family))
+
+    made: PlannedModel | None = None
+
+    def produce(folder: Path) -> Compiled:
+        nonlocal made
+        if options.sinks:
+            bind_sinks(options.sinks, graph, target)  # better now than after quantizing
+        if isinstance(options.model, PlannedModel):
+            made = options.model
+        elif base is not None:
+            simple = simplify(graph) if graph.stage == Stage.FLOAT else graph
+            found, plan = compile_weights(base, simple, samples, options)
+            made = PlannedModel(
+                graph, samples, found.fixed, found.canonical, plan, [], warnings=found.warnings
+            )
+        else:
+            made = _plan(options, target, graph, samples, progress)
+        fixed, canonical, plan = made.fixed, made.canonical, made.plan
+        emit(folder, fixed, canonical, plan, made.samples, target, options, base)
+        # Before the new Verilog is in place: an interruption in between costs time, not trust.
+        discard_steps(options.out, LATER_STEPS)
+        described = None
+        if fixed.rows:
+            fastest = options.target_fps is None
+            described = describe_steps(fixed, made.window, target, plan, fastest=fastest)
+        seconds = {"compile": round(time.perf_counter() - begin, 2)}
+        return Compiled(described, tuple(made.others), made.warnings, seconds)
+
+    return steps.run("compile", key, produce, Compiled), made
+
+
+def _plan(
+    options: BuildOptions,
+    target: Target,
+    graph: Graph,
+    samples: Samples | None,
+    progress: Callable[[str], None],
+) -> PlannedModel:
+    """Quantize and schedule."""
+    drop = options.accuracy_drop
+    candidates = Candidates(())
+
+    def check(built: Graph) -> None:
+        nonlocal candidates
+        rounding = options.scheme.rounding
+        asked = built if rounding == "author" else built.replaced(rounding=rounding)
+        candidates = Candidates(
+            able_architectures(options.arch, asked),
+            partial(unable_architectures, options.arch, asked),
+        )
+        candidates.each(
+            lambda architecture: check_weights(
+                built, options.scheme, target, architecture, searched=drop is not None
+            )
+        )
+
+    def check_fixed(fixed: Graph) -> None:
+        able_architectures(options.arch, fixed)
+
+    def ways() -> Ways:
+        progress("looking for a way that works")
+        asked = Asked(
+            options.arch, options.clock_mhz, options.target_fps, options.layer_counters,
+            options.batch,
+        )  # fmt: skip
+        narrower = narrowed(graph, samples, options.scheme, options.stream)
+        fixed = graph if narrower is None else narrower(options.scheme.weight_bits)
+        return Ways(fixed, asked, None if drop is not None else narrower)
+
+    with remedied(ways, target):
+        made = quantize_model(
+            graph,
+            samples,
+            options.scheme,
+            options.stream,
+            budget=None if drop is None else device_budget(drop, target.device),
+            progress=lambda what, done, total: progress(f"{what}, {done} of {total}"),
+            check=check,
+            judges=True,
+            check_fixed=check_fixed,
+        )
+        plan, others = choose_plan(
+            candidates,
+            made.fixed,
+            target,
+            clock_mhz=options.clock_mhz,
+            target_fps=options.target_fps,
+            layer_counters=options.layer_counters,
+            batch=options.batch,
+        )
+    return PlannedModel(
+        graph, made.samples, made.fixed, made.canonical, plan, others, made.window, made.warnings
+    )

@@ -1,0 +1,1 @@
+"""Python files that users begin with: a board of their own, a script that trains a network."""
