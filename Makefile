@@ -51,23 +51,23 @@ types: $(VENV)/.installed-dev
 # About five minutes. ARGS="--quick" leaves out place and route of the ECP5-85F; "--large" and "--engine" build
 # larger networks, "--tang" those of other boards.
 bench: $(VENV)/.installed
-	$(BIN)/python scripts/bench.py $(ARGS)
+	$(BIN)/python scripts/bench/bench.py $(ARGS)
 
 # Cycles of the shared engine, by simulation of MLPerf Tiny's networks.
 bench-engine: $(VENV)/.installed
-	$(BIN)/python scripts/bench_engine.py $(ARGS)
+	$(BIN)/python scripts/bench/bench_engine.py $(ARGS)
 
 # How fast models are read. ARGS="--fuzz 10000" loads that many damaged models instead.
 bench-frontend: $(VENV)/.installed
-	$(BIN)/python scripts/bench_frontend.py $(ARGS)
+	$(BIN)/python scripts/bench/bench_frontend.py $(ARGS)
 
 # CPU time and memory of load, quantize, schedule, Verilog and Verilator. ARGS="--plan" ends with the plan.
 bench-tools: $(VENV)/.installed
-	$(BIN)/python scripts/bench_tools.py $(ARGS)
+	$(BIN)/python scripts/bench/bench_tools.py $(ARGS)
 
 # How CPU time of passes and walks grows with a network's nodes. ARGS="--sizes 500,1000 wide" measures less.
 bench-growth: $(VENV)/.installed
-	$(BIN)/python scripts/bench_growth.py $(ARGS)
+	$(BIN)/python scripts/bench/bench_growth.py $(ARGS)
 
 clean:
 	rm -rf build $(VENV)

@@ -183,7 +183,7 @@ def zoo():
 
 @pytest.fixture(scope="module")
 def script():
-    """``scripts/measure_resources.py``, as a module."""
+    """``scripts/measure/measure_resources.py``, as a module."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(Path(__file__).parents[1] / "scripts")
+        patch.syspath_prepend(Path(__file__).parents[1] / "scripts" / "measure")
         return importlib.import_module("measure_resources")

@@ -14,13 +14,13 @@ ROOT = Path(__file__).parents[1]
 
 @pytest.fixture
 def script(monkeypatch):
-    monkeypatch.syspath_prepend(ROOT / "scripts")
+    monkeypatch.syspath_prepend(ROOT / "scripts" / "generate")
     return importlib.import_module("engine_fields")
 
 
 def test_table_of_fields_is_current(script):
     text = (ROOT / "docs" / "engine.md").read_text()
-    assert text == script.make_text(text), "run python scripts/engine_fields.py"
+    assert text == script.make_text(text), "run python scripts/generate/engine_fields.py"
 
 
 def test_every_field_has_one_owner():

@@ -187,6 +187,14 @@ def test_a_room_has_a_sign_and_few_files(room):
     assert len(files) <= MOST_FILES
 
 
+@pytest.mark.parametrize("room", ["bench", "generate", "hunt", "measure", "record"])
+def test_a_room_of_scripts_has_few_files(room):
+    folder = ROOT / "scripts"
+    assert not [path for path in folder.iterdir() if path.is_file()]
+    files = [path for path in (folder / room).iterdir() if path.is_file()]
+    assert 0 < len(files) <= MOST_FILES
+
+
 def test_the_root_has_few_files():
     root = [path.name for path in (ROOT / "nnef_hw").iterdir() if path.is_file()]
     assert sorted(root) == ["__init__.py", "errors.py", "py.typed", "testing.py"]

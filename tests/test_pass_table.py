@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[1]
 
 @pytest.fixture(scope="module")
 def page():
-    path = ROOT / "scripts" / "pass_table.py"
+    path = ROOT / "scripts" / "generate" / "pass_table.py"
     spec = importlib.util.spec_from_file_location("pass_table", path)
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
@@ -20,7 +20,7 @@ def page():
 
 def test_page_of_passes_is_current(page):
     written = (ROOT / "docs" / "passes.md").read_text()
-    assert written == page, "run python scripts/pass_table.py"
+    assert written == page, "run python scripts/generate/pass_table.py"
 
 
 def test_every_link_leads_to_a_section_and_every_section_is_there_once(page):

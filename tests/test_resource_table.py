@@ -12,13 +12,13 @@ ROOT = Path(__file__).parents[1]
 
 @pytest.fixture
 def scripts(monkeypatch):
-    monkeypatch.syspath_prepend(ROOT / "scripts")
+    monkeypatch.syspath_prepend(ROOT / "scripts" / "measure")
 
 
 def test_resource_tables_are_current(scripts):
     script = importlib.import_module("resource_table")
     text = (ROOT / "docs" / "resources.md").read_text()
-    assert text == script.make_text(text), "run python scripts/resource_table.py"
+    assert text == script.make_text(text), "run python scripts/measure/resource_table.py"
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)

@@ -17,7 +17,7 @@ def test_a_network_comes_as_far_as_recorded(name, realworld, tmp_path):
     if path is None:
         pytest.skip(f"no {network.file} of the recorded hash in {realworld}")
     recorded = network.verdict
-    # What was never built takes hours to try again: scripts/real_networks.py does.
+    # What was never built takes hours to try again: scripts/record/real_networks.py does.
     boards = (recorded.board,) if recorded.board else ()
     found = survey(network, path, tmp_path, boards)
     assert found.rank >= recorded.rank, f"{found.stage}, not {recorded.stage}: {found.reason}"

@@ -18,21 +18,23 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def script(monkeypatch):
-    monkeypatch.syspath_prepend(ROOT / "scripts")
+    monkeypatch.syspath_prepend(ROOT / "scripts" / "generate")
     return importlib.import_module("report_schema")
 
 
 def test_schema_is_current(script):
-    assert script.SCHEMA.read_text() == script.schema_text(), "run python scripts/report_schema.py"
+    assert script.SCHEMA.read_text() == script.schema_text(), (
+        "run python scripts/generate/report_schema.py"
+    )
 
 
 def test_page_is_current(script):
-    assert script.PAGE.read_text() == script.page(), "run python scripts/report_schema.py"
+    assert script.PAGE.read_text() == script.page(), "run python scripts/generate/report_schema.py"
 
 
 def test_page_of_results_is_current(script):
     assert script.RESULTS.read_text() == script.results_page(), (
-        "run python scripts/report_schema.py"
+        "run python scripts/generate/report_schema.py"
     )
 
 

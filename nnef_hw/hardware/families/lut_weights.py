@@ -1,4 +1,4 @@
-"""LUTs of components in a family: data that ``scripts/measure_resources.py`` writes.
+"""LUTs of components in a family: data that ``scripts/measure/measure_resources.py`` writes.
 
 ``weights/FAMILY.json`` has, of every part, its weights, what they were fitted to, and the published
 error, which a test compares with cross-validation. ``multiplier`` has what is measured of

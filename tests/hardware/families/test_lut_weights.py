@@ -22,7 +22,7 @@ each_family = pytest.mark.parametrize("family", FAMILIES, ids=repr)
 @pytest.fixture(scope="module")
 def lut_fit():
     with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(ROOT / "scripts")
+        patch.syspath_prepend(ROOT / "scripts" / "measure")
         yield importlib.import_module("lut_fit")
 
 

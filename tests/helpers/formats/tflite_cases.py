@@ -1,6 +1,6 @@
 """Models of an operator or two with inputs; TensorFlow Lite's results are in ``tests/cases``.
 
-``scripts/record_tflite.py`` writes these with its reference kernels.
+``scripts/record/record_tflite.py`` writes these with its reference kernels.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How far networks of other people come: what is recorded of each, and the survey that finds it.
 
 ``tests/cases/real_networks.json`` names each file's source, its hash, the options it is read with
-and its verdict. ``scripts/real_networks.py`` records them.
+and its verdict. ``scripts/record/real_networks.py`` records them.
 """
 
 from __future__ import annotations

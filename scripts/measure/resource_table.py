@@ -1,4 +1,4 @@
-"""Write the tables of components in docs/resources.md: ``python scripts/resource_table.py``."""
+"""Write the tables of components in docs/resources.md."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nnef_hw.hardware.families.lut_weights import lut_weights
 
 __all__ = ["TARGET", "make_text"]
 
-TARGET = Path(__file__).resolve().parent.parent / "docs" / "resources.md"
+TARGET = Path(__file__).resolve().parents[2] / "docs" / "resources.md"
 Pairs = list[tuple[Resources, Resources]]
 
 

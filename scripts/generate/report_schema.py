@@ -1,4 +1,4 @@
-"""Write the schema of report.json, and the pages of JSON: ``python scripts/report_schema.py``."""
+"""Write the schema of report.json, and the pages of JSON."""
 
 import json
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from nnef_hw.report.model.network import BuildProgram, ModelCheck, ModelDescript
 from nnef_hw.report.model.quantization import Quantization
 from nnef_hw.report.model.report import Report
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = ROOT / "nnef_hw" / "report" / "model" / "report.schema.json"
 PAGE = ROOT / "docs" / "report.md"
 RESULTS = ROOT / "docs" / "json.md"
@@ -30,8 +30,8 @@ _RESULTS_HEAD = """\
 # JSON of commands
 
 What commands print with `--json`, and in Python the values that methods return; classes in
-`nnef_hw/report/model/` make this page, by `python scripts/report_schema.py`. What `build --json`
-prints is a [Report](report.md).
+`nnef_hw/report/model/` make this page, by `python scripts/generate/report_schema.py`. What `build
+--json` prints is a [Report](report.md).
 
 Later versions may have more keys. An *optional* one is left out where it says nothing. An
 [Outlook](#outlook) also has `fits`; a [Point](#point) also `stage`, `timing_met`, and if it is
@@ -44,7 +44,7 @@ _HEAD = """\
 
 What `nnef-hw build` writes to `report.json` and prints with `--json`: a `Report` and its parts.
 Their JSON Schema is `nnef_hw/report/model/report.schema.json`; classes there make both, by
-`python scripts/report_schema.py`.
+`python scripts/generate/report_schema.py`.
 
 Later versions may have more keys. An *optional* one is left out where it says nothing.
 """

@@ -18,7 +18,7 @@ from nnef_hw.quantize import Scheme
 
 __all__ = ["FULL", "Build", "SETS"]
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 ZOO = Path(os.environ.get("NNEF_HW_ZOO", ROOT.parent / "shared" / "zoo"))
 SHARED = Path(os.environ.get("NNEF_HW_SHARED", ROOT.parent / "shared"))
 EXAMPLES = ROOT / "examples"

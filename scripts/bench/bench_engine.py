@@ -40,7 +40,7 @@ from nnef_hw.run.memories import image_text, with_memories
 from nnef_hw.run.rtl import run_rtl
 from nnef_hw.samples.samples import Samples, load_samples
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 ZOO = Path(os.environ.get("NNEF_HW_ZOO", ROOT.parent / "shared" / "zoo"))
 NETWORKS = (
     "mlperf_ic_resnet8", "mlperf_kws_dscnn", "mlperf_sww_ds1d", "mlperf_vww_mobilenetv1",

@@ -1,6 +1,6 @@
 """Record what TensorFlow Lite's reference kernels compute of the tests' operators.
 
-python scripts/record_tflite.py needs ai-edge-litert (pip install nnef-hw[crosscheck]).
+python scripts/record/record_tflite.py needs ai-edge-litert (pip install nnef-hw[crosscheck]).
 """
 
 import sys
@@ -10,7 +10,7 @@ import numpy as np
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 sys.path.extend(
-    str(x) for x in (Path(__file__).parents[1] / "tests/helpers").rglob("*") if x.is_dir()
+    str(x) for x in (Path(__file__).parents[2] / "tests/helpers").rglob("*") if x.is_dir()
 )
 from tflite_cases import RESULTS, operator_cases
 from tflite_quantized_cases import quantized_cases

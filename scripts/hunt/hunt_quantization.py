@@ -1,6 +1,6 @@
 """Hunt networks that lose their signal when they are quantized, without a warning.
 
-    python scripts/hunt_quantization.py --count 300 [--start 0]
+    python scripts/hunt/hunt_quantization.py --count 300 [--start 0]
 
 Each random network (tests/helpers/graphs/doubtful_networks.py) is quantized by default, and by
 every calibration on all samples that it has. One that another calibration gives more than 3 dB, on
@@ -14,7 +14,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(x) for x in (ROOT / "tests" / "helpers").rglob("*") if x.is_dir()]
 
 from doubtful_networks import doubtful_network, judge  # noqa: E402  the folder is put on the path

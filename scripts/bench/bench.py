@@ -30,7 +30,7 @@ from nnef_hw.run.simulate import random_codes
 from nnef_hw.samples.samples import load_samples
 from nnef_hw.streaming.search.solver import schedule
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
 """Measure the front end, or feed it damaged models: ``make bench-frontend``.
 
-``python scripts/bench_frontend.py --fuzz 10000`` loads that many damaged models; every one must
-load or be refused with a place. Documents of others are read from NNEF_HW_SHARED (or a folder
+``python scripts/bench/bench_frontend.py --fuzz 10000`` loads that many damaged models; every one
+must load or be refused with a place. Documents of others are read from NNEF_HW_SHARED (or a folder
 ``shared`` beside the repository); without them only those of our own are used.
 """
 
@@ -32,7 +32,7 @@ from nnef_hw.frontend.nnef.archive.archive import write_archive
 from nnef_hw.frontend.nnef.archive.tensor_file import read_tensor, write_tensor
 from nnef_hw.frontend.nnef.language.parser import parse_document
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 SHARED = Path(os.environ.get("NNEF_HW_SHARED", ROOT.parent / "shared"))
 ALEXNET = SHARED / "suites" / "khronos-examples" / "flat" / "alexnet.txt"
 MEBI = 1 << 20

@@ -24,7 +24,7 @@ from nnef_hw.boards import BOARDS
 from nnef_hw.boards.interfaces import Spi
 from nnef_hw.cli import command_parser
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 SOURCES = ("nnef_hw", "boards", "sim")
 LINK = re.compile(r"\]\((?!\w+:)([^)#\s]+)(#[^)\s]*)?\)")
 INCLUDE = re.compile(r"<!-- README: (.+?) -->")

@@ -1,6 +1,6 @@
 """How fast networks are quantized, and fixed networks computed.
 
-    python scripts/bench_quantize.py ZOO/mlperf_ic_resnet8 ZOO/mlperf_kws_dscnn
+    python scripts/bench/bench_quantize.py ZOO/mlperf_ic_resnet8 ZOO/mlperf_kws_dscnn
 
 Each folder holds model.nnef.tgz and samples.npz.
 """

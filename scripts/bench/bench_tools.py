@@ -37,7 +37,7 @@ from nnef_hw.streaming.beats.beats import simulate_beats
 from nnef_hw.streaming.hardware.accelerator import Accelerator
 from nnef_hw.streaming.search.solver import schedule
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 ZOO = Path(os.environ.get("NNEF_HW_ZOO", ROOT.parent / "shared" / "zoo"))
 CASES = [
     ("mnist_lenet5", "ulx3s_85f"),

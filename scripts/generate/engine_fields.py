@@ -1,4 +1,4 @@
-"""Write the fields of instructions in docs/engine.md: ``python scripts/engine_fields.py``."""
+"""Write the fields of instructions in docs/engine.md."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nnef_hw.parts.engine.fields import Fact
 
 __all__ = ["TARGET", "make_text"]
 
-TARGET = Path(__file__).resolve().parent.parent / "docs" / "engine.md"
+TARGET = Path(__file__).resolve().parents[2] / "docs" / "engine.md"
 _BEGIN, _END = "<!-- fields: generated -->\n", "<!-- end of fields -->\n"
 
 
