@@ -88,7 +88,8 @@ class EngineMatrices(wiring.Component):
             rows = [Mux(turns, lanes, whole) for lanes in rows]
         found = []
         for n in range(array.rows):
-            memory = TiledMemory(own.row_memory(part), writable=True)
+            style = "distributed" if own.in_lut_ram else "block"
+            memory = TiledMemory(own.row_memory(part), writable=True, style=style)
             m.submodules[f"row{n}"] = memory
             chosen = Mux(turns, row == n // array.lanes, row == n)
             m.d.comb += [

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from attention_graphs import product, random_product
+from attention_graphs import attention, product, random_attention, random_product
 from engine_graphs import board_with, planned
 from sweeps import covering
 
@@ -38,6 +38,7 @@ KINDS = {
     "ring": {"rows": 4, "lanes": 4, "ring_words": 32},
     "single_port": {"board": find_board("icebreaker"), "ring_words": 32},
     "batch": {"rows": 4, "lanes": 4, "batch": 3},
+    "lut_ram": {"rows": 8, "lanes": 4, "lut_matrices": True},
 }
 
 
@@ -111,15 +112,33 @@ def test_heads_of_whole_words_are_split_and_joined_by_addresses(lanes, moves, fi
     assert sum(isinstance(x, GatherLayer) for x in plan.design.layers) == moves
 
 
+ATTENTION = {
+    "one_head": {"tokens": 5, "features": 6, "heads": 1},
+    "three_heads": {"tokens": 7, "features": 12, "heads": 3},
+    "mask": {"tokens": 4, "features": 8, "heads": 2, "mask": True},
+    "cross": {"tokens": 3, "features": 8, "heads": 2, "sources": 5},
+}
+
+
+@pytest.mark.parametrize(("name", "kind"), covering([*ATTENTION], [*KINDS]))
+def test_attention(name, kind, fix, rng, run_engine):
+    graph = fix(attention(rng, **ATTENTION[name]))
+    kind = KINDS[kind] if ATTENTION[name]["features"] % 8 == 0 else {**KINDS[kind], "lanes": 4}
+    plan = planned(graph, **kind)
+    run_engine(plan, graph)
+    run_engine(plan, graph, stall=0.4)
+
+
+@pytest.mark.parametrize("make", [random_product, random_attention])
 @pytest.mark.parametrize(
-    "seed", [pytest.param(n, marks=[pytest.mark.nightly] if n > 2 else []) for n in range(100)]
+    "seed", [pytest.param(n, marks=[pytest.mark.nightly] if n > 1 else []) for n in range(100)]
 )
-def test_random_products(seed, fix, rng, run_engine):
-    graph = fix(random_product(rng))
-    if check_engine(graph):
-        pytest.skip("the engine refuses it")
+def test_random_graphs(seed, make, fix, rng, run_engine):
+    graph = fix(make(rng))
+    if reasons := check_engine(graph):
+        pytest.skip(f"refused: {reasons[0]}")
     kinds = [*KINDS.values()]
-    plan = planned(graph, **kinds[seed % len(kinds)])
+    plan = planned(graph, **{**kinds[seed % len(kinds)], "lanes": 4})
     run_engine(plan, graph, frames=3)
     run_engine(plan, graph, stall=0.4)
 

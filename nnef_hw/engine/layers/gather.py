@@ -21,7 +21,7 @@ from nnef_hw.engine.layers.layer import (
     lowers,
 )
 from nnef_hw.engine.layers.nest import LayerPart, Nest, Pass
-from nnef_hw.engine.layers.pieces import Axis, Piece, nest_of, words_of
+from nnef_hw.engine.layers.pieces import Axis, Piece, is_idle, nest_of, words_of
 from nnef_hw.engine.layers.scale import POOL_SHIFT, Scale
 from nnef_hw.ir import layers
 from nnef_hw.parts.engine.array import ArrayUse
@@ -69,15 +69,8 @@ class GatherLayer(EngineLayer):
 
     def is_idle(self, lanes: int) -> bool:
         """Whether all words of so many codes stay as they are, in their order."""
-        if len(self.pieces) > 1 or self.table is not None:
-            return False
-        nest = nest_of(self.pieces[0], lanes, ANYWHERE)
-        words = None if nest is None else words_of(nest, lanes)
-        if words is None or self.pieces[0].is_bordered:
-            return False
-        places = {(words.starts[name], words.strides[name]) for name in ("read", "write")}
-        counts = {words.words, self.source.words(lanes), self.target.words(lanes)}
-        return len(places) == len(counts) == 1 and words.starts["read"] == 0
+        [first, *others] = self.pieces
+        return not others and self.table is None and is_idle(first, lanes)
 
     def fits(self, lanes: int) -> bool:
         """Whether it can be done in words of so many codes."""

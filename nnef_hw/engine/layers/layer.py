@@ -24,6 +24,7 @@ from nnef_hw.parts.engine.narrow import NARROW_BITS
 
 __all__ = [
     "ANYWHERE",
+    "LANES",
     "MOST_SLIDING",
     "EngineContext",
     "Format",
@@ -39,6 +40,8 @@ __all__ = [
 
 L = TypeVar("L", bound=layers.Layer, covariant=True)
 
+LANES = (4, 8, 16)
+"""Codes of a word of the engines that are tried."""
 MOST_SLIDING = 4
 """Most rows between which sums are ever let move: each costs registers and multiplexers."""
 

@@ -10,7 +10,15 @@ from nnef_hw.architecture.architecture import Port, port_labels
 from nnef_hw.engine.layers import average, contraction, conv, gather, pairs, pool, unit_functions
 from nnef_hw.engine.layers.constant import ConstantLayer, expanded
 from nnef_hw.engine.layers.conv import ConvLayer
-from nnef_hw.engine.layers.layer import EngineContext, EngineLayer, Image, Residual, lowers
+from nnef_hw.engine.layers.layer import (
+    LANES,
+    EngineContext,
+    EngineLayer,
+    Image,
+    Residual,
+    lowers,
+)
+from nnef_hw.engine.layers.pieces import is_idle
 from nnef_hw.engine.layers.pool import engine_table
 from nnef_hw.engine.layers.support import check_engine, find_move, find_tails, memory_image
 from nnef_hw.engine.layers.tail import Tail
@@ -244,7 +252,7 @@ def _lowered(graph: Graph, device: Device) -> Network:
             continue
         if node.has(Trait.MOVES):
             move = find_move(graph, order, node)
-            if move is None:
+            if move is None or all(is_idle(move, lanes) for lanes in LANES):
                 tensors.setdefault(node.name, tensors[node.inputs[0]])
             else:
                 read = layer_of(graph, node).reading(graph.tensor(order.origin(node.name)[0]))

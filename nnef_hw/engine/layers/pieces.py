@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from nnef_hw.engine.layers.layer import Image, Places
+from nnef_hw.engine.layers.layer import ANYWHERE, Image, Places
 from nnef_hw.engine.layers.nest import Nest
 from nnef_hw.ir import Reordering
 from nnef_hw.parts.engine.program import PASS_LEVEL, QUANTITIES
 from nnef_hw.parts.engine.sizes import LEVELS
 
-__all__ = ["Axis", "Piece", "move_piece", "nest_of", "words_of"]
+__all__ = ["Axis", "Piece", "is_idle", "move_piece", "nest_of", "words_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +182,17 @@ def words_of(nest: Nest, lanes: int) -> Nest | None:
         strides={name: (*[0] * alone, *found) for name, found in strides.items()},
         starts={**nest.starts, "read": start // lanes},
     )  # fmt: skip
+
+
+def is_idle(piece: Piece, lanes: int) -> bool:
+    """Whether all words of so many codes stay as they are, in their order."""
+    nest = nest_of(piece, lanes, ANYWHERE)
+    words = None if nest is None else words_of(nest, lanes)
+    if words is None or piece.is_bordered:
+        return False
+    places = {(words.starts[name], words.strides[name]) for name in ("read", "write")}
+    counts = {words.words, piece.source.words(lanes), piece.target.words(lanes)}
+    return len(places) == len(counts) == 1 and words.starts["read"] == 0
 
 
 def _fills_words(along: Sequence[Axis], across: Sequence[Axis], lanes: int) -> bool:

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nnef_hw.engine.layers.conv import ConvLayer
-from nnef_hw.engine.layers.layer import Shape
+from nnef_hw.engine.layers.layer import LANES, Shape
 from nnef_hw.engine.layers.nest import issue_cycles
 from nnef_hw.engine.layers.network import Network
 from nnef_hw.hardware.devices import Device
 
 __all__ = ["sizes"]
 
-_LANES = (4, 8, 16)
-_SIZES = tuple(Shape(rows, lanes) for lanes in _LANES for rows in (4, 8, 16) if rows >= lanes)
+_SIZES = tuple(Shape(rows, lanes) for lanes in LANES for rows in (4, 8, 16) if rows >= lanes)
 """Arrays for any network."""
 _MOST_ROWS = 64
 _MOST_OTHERS = 4
@@ -43,7 +42,7 @@ def sizes(network: Network, device: Device) -> tuple[Shape, ...]:
 def _others(network: Network, device: Device) -> Iterator[Shape]:
     """Yield arrays with a row for every output channel of a layer, or every second, third, ..."""
     most = device.products + device.lut_share * device.lut / device.lut_multiplier
-    for lanes in filter(network.fits, _LANES):
+    for lanes in filter(network.fits, LANES):
         blocks = {x.target.blocks(lanes) for x in network.layers if isinstance(x, ConvLayer)}
         rows = {-(-count // passes) * lanes for count in blocks for passes in range(1, count + 1)}
         for own in rows:

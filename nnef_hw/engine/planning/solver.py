@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from nnef_hw.engine.layers.layer import Shape
@@ -15,6 +15,7 @@ from nnef_hw.engine.timing.residency import feeds
 from nnef_hw.errors import ShortageError, TargetError
 from nnef_hw.hardware.devices import Device, Resources, Target
 from nnef_hw.ir import Graph
+from nnef_hw.parts.engine.contraction import MOST_LUT_RAM_WORDS, Matrices
 
 __all__ = ["ARCH", "has_room", "schedule_engine", "with_room"]
 
@@ -148,8 +149,21 @@ def _with_shape(
             paced = design.changed(unit_pace=pace)
             plans = [x for own in packings(paced) for x in _fed(own, target, clock_mhz)]
             yield from plans
+            if _wants_lut_ram(plans, target.device):
+                own = paced.changed(lut_matrices=True)
+                yield from (x for y in packings(own) for x in _fed(y, target, clock_mhz))
             is_crowded = any(plan.resources.lut > most for plan in plans)
         shape = shape._replace(sliding=rows - 1) if rows > 1 and is_crowded else None
+
+
+def _wants_lut_ram(plans: Sequence[EnginePlan], device: Device) -> bool:
+    """Whether designs lack block RAMs alone, of which matrices need not take any."""
+    matrices = [plan.design.engine.find(Matrices) for plan in plans]
+    are_deep = all(found is None or found.words > MOST_LUT_RAM_WORDS for found in matrices)
+    if are_deep or not device.family.has_lut_ram:
+        return False
+    lacks = [{name for name, *_ in _short(plan.resources, device)} for plan in plans]
+    return {"bram"} in lacks and set() not in lacks
 
 
 def packings(design: Design) -> Iterator[Design]:

@@ -32,7 +32,7 @@ from nnef_hw.parts.engine.tables import Tables
 __all__ = ["Design"]
 
 _PLACING = frozenset({"network", "shape", "device", "batch", "frame_by_frame"})
-_PROGRAMMING = frozenset({"ring_words", "existing", "packs_weights", "unit_pace"})
+_PROGRAMMING = frozenset({"ring_words", "existing", "packs_weights", "unit_pace", "lut_matrices"})
 """Choices that decide about places, and besides about the program and its engine."""
 
 
@@ -62,6 +62,8 @@ class Design:
         Whether two weights are one byte, of layers where they have 4 bits.
     unit_pace
         Cycles per code that units may take.
+    lut_matrices
+        Whether codes that are weights are in LUT RAM.
     """
 
     network: Network
@@ -76,6 +78,7 @@ class Design:
     staged: tuple[tuple[int, int], ...] = chosen((), "staged", section=MEMORY)
     queue_words: int = chosen(0, "queue", section=MEMORY)
     packs_weights: bool = chosen(False, "packed_weights")
+    lut_matrices: bool = chosen(False, "lut_matrices")
     unit_pace: int = chosen(1, "unit_pace")
 
     def changed(self, **choices: Any) -> Design:
@@ -111,7 +114,7 @@ class Design:
         """What the array does."""
         return Program(
             self.placement, self.ring_words, self.existing,
-            self._has_residents, self.packs_weights, self.unit_pace,
+            self._has_residents, self.packs_weights, self.unit_pace, self.lut_matrices,
         )  # fmt: skip
 
     @cached_property

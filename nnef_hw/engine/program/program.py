@@ -87,6 +87,8 @@ class Program:
         Whether two weights are one byte, of layers where they have 4 bits.
     unit_pace
         Cycles per code that units may take.
+    lut_matrices
+        Whether codes that are weights are in LUT RAM.
     """
 
     placement: Placement
@@ -95,6 +97,7 @@ class Program:
     has_residents: bool = False
     packs_weights: bool = False
     unit_pace: int = 1
+    lut_matrices: bool = False
 
     @property
     def layers(self) -> tuple[EngineLayer, ...]:

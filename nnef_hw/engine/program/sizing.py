@@ -132,7 +132,7 @@ def _matrices(program: Program, fills: Sequence[Instruction]) -> Matrices:
     constants = [len(x.constants) for x in program.instructions if x.find(Contracting)]
     return Matrices(
         words=max(2, *words), sums=1 << (max(2, *constants) - 1).bit_length(),
-        turns=True in turns, keeps=False in turns,
+        turns=True in turns, keeps=False in turns, in_lut_ram=program.lut_matrices,
     )  # fmt: skip
 
 

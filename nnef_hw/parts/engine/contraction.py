@@ -7,11 +7,16 @@ from dataclasses import dataclass
 
 from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.blockram import Tiling, tile_memory
+from nnef_hw.parts.arrays.weights import LUT_RAM_BITS, LUT_RAM_WORDS
 from nnef_hw.parts.engine.feature import EngineSizes, Feature
 from nnef_hw.parts.engine.fields import Record, fact
 
-__all__ = ["Contracting", "Filling", "Matrices"]
+__all__ = ["MOST_LUT_RAM_WORDS", "Contracting", "Filling", "Matrices"]
 
+MOST_LUT_RAM_WORDS = 32
+"""Deepest memory of matrices that may be in LUT RAM."""
+_CELL = "weight writer", "lut ram cells"
+"""What cells of LUT RAM are measured with."""
 _LUTS = 60
 """Of addresses and flags."""
 
@@ -46,6 +51,8 @@ class Matrices(Feature):
         that they are multiplied by: a power of two.
     turns, keeps
         Whether words of codes are lanes of any matrices, and whether they are rows of any.
+    in_lut_ram
+        Whether matrices are in LUT RAM.
     """
 
     label = "products of two activations"
@@ -56,12 +63,15 @@ class Matrices(Feature):
     sums: int
     turns: bool
     keeps: bool
+    in_lut_ram: bool = False
 
     def widths(self, engine: EngineSizes) -> Mapping[str, int]:
         return {"inner_lanes": (engine.lanes - 1).bit_length()}
 
     def row_memory(self, engine: EngineSizes) -> Tiling:
-        """Return the memory of a row of the array."""
+        """Return the memory of a row of the array; in LUT RAM it is not divided."""
+        if self.in_lut_ram:
+            return Tiling(self.words, engine.word_bits, self.words, engine.word_bits)
         return tile_memory(engine.ram, self.words, engine.word_bits)
 
     def sum_memory(self, engine: EngineSizes) -> Tiling:
@@ -69,10 +79,14 @@ class Matrices(Feature):
         return tile_memory(engine.ram, self.sums, engine.results * engine.acc_bits)
 
     def memories(self, engine: EngineSizes) -> Sequence[Tiling]:
-        return (*[self.row_memory(engine)] * engine.rows, self.sum_memory(engine))
+        rows = 0 if self.in_lut_ram else engine.rows
+        return (*[self.row_memory(engine)] * rows, self.sum_memory(engine))
 
     def luts(self, engine: EngineSizes, device: Device) -> float:
-        chosen = engine.weight_bits + 2.0 * engine.results * engine.acc_bits
+        cells = -(-self.words // LUT_RAM_WORDS) * engine.weight_bits / LUT_RAM_BITS
+        part, feature = _CELL
+        cell = device.family.lut_weights[part][feature] * self.in_lut_ram
+        chosen = cell * cells + engine.weight_bits + 2.0 * engine.results * engine.acc_bits
         if self.turns and self.keeps:
             chosen += engine.lanes * engine.word_bits
         if self.keeps:
@@ -81,4 +95,5 @@ class Matrices(Feature):
 
     def flip_flops(self, engine: EngineSizes) -> float:
         kept = engine.lanes * engine.word_bits * self.turns + engine.word_bits * self.keeps
+        kept += engine.weight_bits * self.in_lut_ram
         return kept + engine.rows + engine.results * engine.acc_bits + _LUTS
