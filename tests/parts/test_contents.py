@@ -5,11 +5,12 @@ import re
 
 import numpy as np
 import pytest
+from examples.arrays import ARRAYS, TYPICAL
 from examples.example import RAM
 from examples.streams import REQUANTIZER
 
 from nnef_hw import parts
-from nnef_hw.arithmetic.numerics import AddRequant, QType
+from nnef_hw.arithmetic.numerics import AddRequant, QType, Requant
 from nnef_hw.arithmetic.tflite.division import tflite_quotient
 from nnef_hw.parts.functions.corrected_table import corrected_table
 
@@ -31,6 +32,8 @@ S4 = {"bits": 4, "signed": True, "ram": RAM}
 CONSTANT = parts.Constant(count=2, repeats=1, **S4)
 STATE = parts.State(count=2, **S4)
 
+SCALED = ARRAYS["Requantizer"]["typical"].part
+AVERAGE = ARRAYS["AverageRequantizer"]["verilog"]
 REFUSED = {
     "Table needs 256 entries, not 255": (parts.Table(**U8), {"entries": [0] * 255}),
     "Table needs 256 entries, not 257": (parts.Table(**U8), {"entries": [0] * 257}),
@@ -55,6 +58,16 @@ REFUSED = {
     "State of 4 bits cannot hold 8": (STATE, {"codes": [7, 8]}),
     "State needs 2 codes, not 1": (STATE, {"codes": [7]}),
     "State of equal codes has several": (STATE, {"codes": [7, 6]}),
+    "Requantizer has 2 biases for 3 channels": (SCALED, {"requant": TYPICAL[0], "bias": (1, 2)}),
+    "Requantizer has 2 mult for 3 biases": (
+        SCALED, {"requant": Requant((1, 2), 23, 7, 0, 255), "bias": TYPICAL[1]},
+    ),
+    "Requantizer factors have 17 bits, not 16": (
+        SCALED, {"requant": Requant((1 << 16,), 23, 7, 0, 255, 17), "bias": TYPICAL[1]},
+    ),
+    "AverageRequantizer has 4 mult, positions up to 4": (
+        AVERAGE.part, {**AVERAGE.contents, "positions": [[0, 4]]},
+    ),
     "2 copies, not 0": (parts.Lanes(part=REQUANTIZER, lanes=2), {"copies": []}),
 }  # fmt: skip
 

@@ -59,8 +59,11 @@ def test_every_feature_has_a_weight_and_every_weight_a_feature(device):
 
 
 def test_a_part_of_which_nobody_knows_the_luts_cannot_be_defined():
+    facts = {"component": "x:X", "label": "nothing", "costs": "unheard of"}
+    with pytest.raises(AssertionError, match="Unheard does not say what it computes"):
+        type("Unheard", (Pipe,), facts)
     with pytest.raises(AssertionError, match=r"nothing of .* has no row 'unheard of'"):
-        type("Unheard", (Pipe,), {"component": "x:X", "label": "nothing", "costs": "unheard of"})
+        type("Unheard", (Pipe,), {**facts, "compute": LineBuffer.compute})
     with pytest.raises(AssertionError, match=r"'ice40', 'ecp5', 'gowin'.* has no row 'unheard of'"):
         type("Unheard", (LineBuffer,), {"costs": "unheard of"})
 

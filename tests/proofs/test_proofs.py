@@ -7,8 +7,7 @@ import pkgutil
 import pytest
 from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
-from claims import CLAIMS
-from claims.frames import marked
+from claims import CLAIMS, marked
 from prover import Claim, find_mutant, prove, ready_to_valid
 
 import nnef_hw.rtl
@@ -106,7 +105,7 @@ class Broken(wiring.Component):
     [("takes its offer back", "stable"), ("drops", "order"), ("stops", "alive")],
 )
 def test_the_prover_finds_faults(fault, broken, tmp_path):
-    frames = [frame.tolist() for frame in marked(3)]
+    frames = marked(3)
     claim = Claim(
         component=Broken(fault), inputs={"i": frames}, outputs={"o": frames}, frame_bits=3,
         patience=3,

@@ -78,13 +78,17 @@ class ContractionArray(Part, of_parts=True):
             Codes [beats, 1] in the order of the product.
         """
         array, product = self.array, self.writer.memory.product
-        passes = words.reshape(-1, array.passes, array.words * array.lanes)
-        rows = passes[:, 0, : product.inner] - self.zero_point
+        lines = words.reshape(-1, array.passes, array.words * array.lanes)[..., : product.inner]
         # a set of matrices is what a frame or a part of it has
-        images = rows.reshape(-1, product.rows, product.inner).swapaxes(1, 2)
-        last = product.extents[-1]
-        streams = self.writer.compute(matrices).reshape(len(images), -1, last).swapaxes(1, 2)
-        sums = product.multiply(images, streams).swapaxes(1, 2) << self.gain
+        rows = (lines - self.zero_point).reshape(-1, product.rows, *lines.shape[1:])
+        weights = self.writer.compute(matrices)
+        streams = weights.reshape(len(rows), -1, product.extents[-1]).swapaxes(1, 2)
+        sums = np.empty((len(rows), product.rows, product.columns), np.int64)
+        for n in range(array.passes):
+            columns = slice(n * array.rows, (n + 1) * array.rows)
+            results = product.multiply(rows[:, :, n].swapaxes(1, 2), streams)
+            sums[:, :, columns] = results.swapaxes(1, 2)[..., columns]
+        sums <<= self.gain
         return np.asarray(sums.reshape(-1, array.out_lanes))
 
     @property

@@ -57,6 +57,7 @@ class Bench:
             }
         self._streams = example.inputs(self.component)
         self._simulated: StreamBench | None = None
+        self._item_words = 1
 
     @property
     def inputs(self) -> dict[str, list[Any]]:
@@ -73,13 +74,12 @@ class Bench:
         """Payloads of every output."""
         return {
             name: items_of(
-                getattr(self.component, name), codes, self._frame(codes, self._example.result_frame)
+                getattr(self.component, name),
+                codes,
+                self._example.result_frame or frame_length(codes, self._example.frames),
             )
             for name, codes in self.expected.items()
         }
-
-    def _frame(self, codes: IntArray, length: int | None) -> int:
-        return length or frame_length(codes, self._example.frames)
 
     def check(self, stall: float) -> None:
         """Run it with such pauses in Amaranth's simulator; compare items and cycles."""
@@ -98,12 +98,23 @@ class Bench:
         if len(outputs) == 1 and example.timed and (stall == 0 or example.stalls_predicted):
             self._check_cycles(run, pauses, stall)
 
+    def check_idle(self) -> None:
+        """See that no more comes ahead of the first beat than is predicted."""
+        if len(self.expected) > 1 or not self.operands or self._simulated is None:
+            return
+        [(name, codes)] = self.expected.items()
+        nothing = [x[:0] for x in self.operands]
+        given, _ = _predicted(self._example, nothing, codes, [[]] * (len(nothing) + 1))
+        ahead = len(given) * self._item_words
+        inputs: dict[str, list[Any]] = {source: [] for source in self._streams}
+        self._simulated.run(inputs, {name: ahead}, rng=self._rng)
+
     def _check_cycles(self, run: StreamRun, pauses: Pauses, stall: float) -> None:
         frees = [pauses.free(end, stall) for end in range(len(self.operands) + 1)]
         [(name, codes)] = self.expected.items()
         given, taken = _predicted(self._example, self.operands, codes, frees)
         # an item may be a whole pass: it is given with its last word
-        words = len(run.out_cycles[name]) // len(given)
+        words = self._item_words = len(run.out_cycles[name]) // len(given)
         assert run.out_cycles[name][words - 1 :: words] == given
         for source, x, times in zip(self._streams, self.operands, taken, strict=True):
             words = x.shape[1] if x.ndim == 3 else 1
@@ -232,7 +243,8 @@ def claim_of(example: Example) -> Claim:
     ahead: Mapping[str, Sequence[int]] = {}
     for operands in frames:
         for name, codes in zip(ports, operands, strict=True):
-            items = items_of(ports[name], codes, example.in_frame or frame_length(codes, 1))
+            frame = example.in_frame or frame_length(codes, 1)
+            items = items_of(ports[name], codes, frame)
             inputs[name].append(bits_of(ports[name], items))
         # the marked frame, and others behind it
         followed = [

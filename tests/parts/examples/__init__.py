@@ -7,11 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from examples.arrays import ARRAYS
 from examples.example import Example
 from examples.functions import FUNCTIONS
 from examples.images import IMAGES
 from examples.streams import STREAMS
+from examples.windows import WINDOWS
 
 __all__ = ["EXAMPLES"]
 
-EXAMPLES: Mapping[str, Mapping[str, Example]] = {**FUNCTIONS, **IMAGES, **STREAMS}
+EXAMPLES: Mapping[str, Mapping[str, Example]] = {
+    **FUNCTIONS, **IMAGES, **STREAMS, **WINDOWS, **ARRAYS,
+}  # fmt: skip

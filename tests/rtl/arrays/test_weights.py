@@ -8,6 +8,7 @@ from amaranth.sim import Simulator
 from nnef_hw import parts
 from nnef_hw.rtl.arrays.weights import WeightRom
 from nnef_hw.rtl.base.memory import TiledMemory
+from nnef_hw.sim.pysim import run_stream
 
 CODES = {"x_bits": 8, "x_signed": True, "w_bits": 8, "acc_bits": 24, "in_dsp": 0}
 
@@ -65,7 +66,7 @@ def test_one_bit_holds_no_weight_of_zero(ram):
         WeightRom(parts.WeightRom(ram=ram), weights=np.zeros((4, 2), int), bits=1)
 
 
-def test_an_array_takes_weights_from_any_memory_that_has_the_read_port(drive, ram, rng):
+def test_an_array_takes_weights_from_any_memory_that_has_the_read_port(ram, rng):
     part = systolic(ram)
     weights, codes = rng.integers(-128, 128, (5, 3, 2)), rng.integers(-128, 128, (4, 3, 2))
     memories = [
@@ -79,5 +80,5 @@ def test_an_array_takes_weights_from_any_memory_that_has_the_read_port(drive, ra
         for pixel in codes for _ in range(part.passes) for n, row in enumerate(pixel)
     ]  # fmt: skip
     sums = np.einsum("pwl,cwl->pc", codes, weights).reshape(-1)
-    run = drive(array, items, len(sums))
-    assert [item.acc[0] for item in run.items] == sums.tolist()
+    found = run_stream(array, items, expected=len(sums), rng=rng)
+    assert [item.acc[0] for item in found] == sums.tolist()

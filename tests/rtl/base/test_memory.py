@@ -4,8 +4,9 @@ import re
 import pytest
 from amaranth.sim import Simulator
 
+from nnef_hw.hardware.devices import UP5K
 from nnef_hw.hardware.geometry.blockram import BlockRam, Tiling, tile_memory
-from nnef_hw.rtl.base.memory import TiledMemory
+from nnef_hw.rtl.base.memory import SinglePortMemory, TiledMemory
 
 # Shapes so small that a few words take several primitives.
 TINY = BlockRam("tiny", ((4, 8), (8, 4), (16, 2)))
@@ -63,6 +64,12 @@ def test_reads_what_was_written_its_latency_later(depth, width, kind, rng):
 def test_logic_cannot_be_written():
     with pytest.raises(ValueError, match=re.escape("TiledMemory in logic is read-only")):
         TiledMemory(Tiling(4, 8, 4, 8), writable=True, style="logic")
+
+
+def test_a_single_port_memory_has_one_block():
+    message = "SinglePortMemory has at most 16384 words of 16 bits, not 16385 of 8"
+    with pytest.raises(ValueError, match=message):
+        SinglePortMemory(UP5K.single_port, depth=16385, width=8)
 
 
 @pytest.mark.parametrize("depth", [1, 2, 255, 256, 257, 700, 2048, 2049])

@@ -1,0 +1,632 @@
+"""Examples of arrays of multipliers, of constant matrices and of requantizers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import permutations
+
+import numpy as np
+
+from examples.example import RAM, Example, Marks, Proof, ends, swept
+from nnef_hw import parts
+from nnef_hw.arithmetic.adders import multiply_matrix
+from nnef_hw.arithmetic.numerics import Requant, signed_bits
+from nnef_hw.arithmetic.tflite.numerics import TfliteRequant
+from nnef_hw.hardware.geometry.contraction import Contraction
+
+__all__ = ["ARRAYS"]
+
+VERILATED = ("verilator",)
+FORMAT = {"x_bits": 8, "x_signed": False, "w_bits": 8, "in_dsp": 0}
+
+
+def weights_of(rng, shape, bits):
+    """Noise between a channel of greatest weights and one of least ones; of one bit, signs."""
+    top = (1 << bits - 1) - 1
+    weights = rng.integers(-top - 1, top + 1, shape)
+    weights[0], weights[-1] = top, -top - 1
+    return weights if bits > 1 else 2 * weights + 1
+
+
+def pixels_of(rng, shape, bits, signed):
+    """Noise behind a pixel of highest codes and one of lowest ones."""
+    lo, hi = ends(bits, signed)
+    codes = rng.integers(lo, hi + 1, shape)
+    codes[0], codes[1] = hi, lo
+    return codes
+
+
+def systolic(
+    channels, words, kind=parts.SystolicArray, style="block", verilog=(), **fields
+):  # fmt: skip
+    fields = {
+        "lanes": 1, "rows": 1, "group_rows": 1, "kept_passes": 1, "weight_delay": 0,
+        "acc_bits": 24, **FORMAT, **fields,
+    }  # fmt: skip
+    part = kind(
+        channels=channels, words=words, weights=parts.WeightRom(ram=RAM, style=style), **fields
+    )
+    shape = channels, words, part.lanes
+    weights = weights_of(np.random.default_rng(shape), shape, part.w_bits)
+
+    def stimulus(rng):
+        pixels = pixels_of(rng, (6, words, part.lanes), part.x_bits, part.x_signed)
+        return [pixels.repeat(part.passes, axis=0)]
+
+    return Example(
+        part=part, contents={"weights": weights}, stimulus=stimulus, frames=3, verilog=verilog
+    )
+
+
+SHAPES = {
+    "one row": ((5, 9), {}),
+    "one group": ((5, 9), {"rows": 2, "group_rows": 2}),
+    "partial pass and group": (
+        (8, 6), {"lanes": 2, "rows": 5, "group_rows": 2, "x_signed": True},
+    ),
+    "groups of one": ((7, 3), {"lanes": 3, "rows": 3}),
+    "linear at once": ((4, 1), {"rows": 4, "group_rows": 2}),
+    "linear, one weight": ((1, 1), {}),
+    "wide tree": ((3, 2), {"lanes": 5, "rows": 3, "group_rows": 2, "w_bits": 3}),
+    "uneven tree": ((2, 3), {"lanes": 7, "rows": 2, "x_signed": True, "w_bits": 5}),
+    "narrow": ((4, 4), {"rows": 2, "group_rows": 2, "x_bits": 2, "w_bits": 2, "acc_bits": 7}),
+    "wide codes": (
+        (3, 5), {"lanes": 2, "rows": 3, "group_rows": 3, "x_bits": 16, "acc_bits": 30},
+    ),
+    "binary codes": ((6, 4), {"rows": 3, "x_bits": 1, "w_bits": 4, "acc_bits": 9}),
+    "wrapping sums": ((6, 20), {"rows": 3, "group_rows": 2, "acc_bits": 12}),
+    "weights in logic": ((6, 5), {"lanes": 2, "rows": 3, "group_rows": 2, "style": "logic"}),
+    "weights far away": ((8, 6), {"lanes": 2, "rows": 5, "group_rows": 2, "weight_delay": 1}),
+    "weights very far away": ((5, 9), {"rows": 2, "group_rows": 2, "weight_delay": 3}),
+    "weights over several RAMs": ((9, 11), {"rows": 2, "group_rows": 2}),
+    "pairs of sums": (
+        (8, 6), {"lanes": 2, "rows": 6, "group_rows": 2, "x_signed": True, "out_lanes": 2},
+    ),
+    "sums of a pass at once": (
+        (6, 4), {"lanes": 2, "rows": 3, "group_rows": 3, "out_lanes": 3},
+    ),
+    "groups of several beats": (
+        (14, 9), {"lanes": 3, "rows": 10, "group_rows": 4, "weight_delay": 1, "out_lanes": 2},
+    ),
+}  # fmt: skip
+FAST = {
+    name: shape for name, shape in SHAPES.items()
+    if shape[1].get("lanes", 1) > 1 and shape[1].get("x_bits", 8) <= 8
+} | {
+    "pairs": ((7, 5), {"lanes": 2, "rows": 3, "group_rows": 3}),
+    "odd lanes, signed": (
+        (5, 4), {"lanes": 3, "rows": 5, "group_rows": 2, "x_signed": True, "weight_delay": 1},
+    ),
+    "signs": ((6, 3), {"lanes": 5, "rows": 3, "w_bits": 1, "acc_bits": 14}),
+    "wrapping pairs": ((6, 20), {"lanes": 4, "rows": 3, "group_rows": 2, "acc_bits": 10}),
+    "bits": (
+        (4, 3), {"lanes": 6, "rows": 2, "group_rows": 2, "x_bits": 1, "w_bits": 4, "acc_bits": 9},
+    ),
+}  # fmt: skip
+MARKED = {
+    "x_bits": 1, "x_signed": False, "w_bits": 2, "acc_bits": 3, "in_dsp": False,
+    "weights": parts.WeightRom(ram=RAM, style="logic"),
+}  # fmt: skip
+
+
+def neighbours(shape):
+    """Return weights of which neighbours differ."""
+    return np.array([1, -1, -2, 1, 0])[np.arange(np.prod(shape)) % 5].reshape(shape)
+
+
+def proved_systolic(
+    channels, words, lanes, rows, group_rows, kept_passes, weight_delay=0, out_lanes=1
+):
+    part = parts.SystolicArray(
+        channels=channels, words=words, lanes=lanes, rows=rows, group_rows=group_rows,
+        kept_passes=kept_passes, weight_delay=weight_delay, out_lanes=out_lanes, **MARKED,
+    )  # fmt: skip
+    needs = [(channel // rows + 1) * words - 1 for channel in range(0, channels, out_lanes)]
+    return Example(
+        part=part, contents={"weights": neighbours((channels, words, lanes))},
+        sizes=[(part.passes, words)],
+        proof=Proof(patience=part.latency + 3, frame_bits=3, needs=needs),
+    )  # fmt: skip
+
+
+def depthwise(channels, positions, style="block", verilog=(), **fields):
+    fields = {
+        "lanes": 1, "taps": 1, "kept_passes": 2, "weight_delay": 0, "lut_ram": False,
+        "acc_bits": 22, **FORMAT, **fields,
+    }  # fmt: skip
+    part = parts.DepthwiseArray(
+        channels=channels, positions=positions, weights=parts.WeightRom(ram=RAM, style=style),
+        **fields,
+    )  # fmt: skip
+    shape = channels, positions
+    weights = weights_of(np.random.default_rng(shape), shape, part.w_bits)
+
+    def stimulus(rng):
+        """Absent channels and positions have codes, too."""
+        shape = 6 * part.blocks, part.words, part.taps * part.lanes
+        return [pixels_of(rng, shape, part.x_bits, part.x_signed)]
+
+    return Example(
+        part=part, contents={"weights": weights}, stimulus=stimulus, frames=3, verilog=verilog
+    )
+
+
+TAPS = {
+    "one lane": ((5, 9), {}), "one channel": ((1, 4), {}),
+    "several lanes": ((6, 9), {"lanes": 3, "x_signed": True}),
+    "absent lanes": ((7, 4), {"lanes": 3}), "one block": ((4, 9), {"lanes": 4, "w_bits": 5}),
+    "parallel taps": ((4, 9), {"lanes": 2, "taps": 3}),
+    "absent taps": ((5, 9), {"lanes": 2, "taps": 4, "x_signed": True}),
+    "whole window": ((6, 9), {"taps": 9, "kept_passes": 12}),
+    "whole window of all lanes": ((3, 4), {"lanes": 3, "taps": 4, "kept_passes": 9}),
+    "point": ((5, 1), {"lanes": 2}), "two blocks": ((8, 3), {"lanes": 4, "kept_passes": 4}),
+    "one kept pass": ((6, 3), {"lanes": 2, "kept_passes": 1}),
+    "narrow": ((4, 4), {"lanes": 2, "x_bits": 2, "w_bits": 2, "acc_bits": 7}),
+    "wide codes": ((3, 5), {"lanes": 3, "x_bits": 16, "acc_bits": 30}),
+    "wrapping sums": ((4, 20), {"lanes": 2, "acc_bits": 12}),
+    "weights in logic": ((6, 5), {"lanes": 2, "style": "logic"}),
+    "weights over several RAMs": ((12, 11), {"lanes": 3}),
+    "delayed weights": ((5, 4), {"lanes": 2, "taps": 2, "weight_delay": 1}),
+    "pairs of sums": ((10, 9), {"lanes": 4, "x_signed": True, "out_lanes": 2}),
+    "sums of a pass at once": (
+        (6, 9), {"lanes": 3, "taps": 9, "kept_passes": 9, "out_lanes": 3},
+    ),
+    "twice delayed weights": ((6, 9), {"taps": 9, "kept_passes": 12, "weight_delay": 2}),
+}  # fmt: skip
+
+
+def proved_depthwise(channels, positions, lanes, taps, kept_passes, weight_delay=0, out_lanes=1):
+    part = parts.DepthwiseArray(
+        channels=channels, positions=positions, lanes=lanes, taps=taps, lut_ram=False,
+        kept_passes=kept_passes, weight_delay=weight_delay, out_lanes=out_lanes, **MARKED,
+    )  # fmt: skip
+    needs = [(channel // lanes + 1) * part.words - 1 for channel in range(0, channels, out_lanes)]
+    return Example(
+        part=part, contents={"weights": neighbours((channels, positions))},
+        sizes=[(part.blocks, part.words)],
+        proof=Proof(patience=part.latency + 3, frame_bits=3, needs=needs),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Format:
+    """Codes of an operand of a contraction, and their zero point."""
+
+    bits: int = 8
+    signed: bool = True
+    zero_point: int = 0
+
+    @property
+    def differences(self):
+        return tuple(end - self.zero_point for end in ends(self.bits, self.signed))
+
+
+def contraction(
+    order, inner, columns, *, x=Format(), w=Format(), matrices=1, repeats=1, turns=2, rows=1,
+    lanes=1, group_rows=1, kept=1, out_lanes=1, gain=0, weight_delay=0, style="block",
+    acc_bits=None, proof=None, verilog=(),
+):  # fmt: skip
+    product = Contraction(
+        sets=1, matrices=matrices, repeats=repeats, turns=turns, inner=inner, columns=columns,
+        order=order,
+    )  # fmt: skip
+    w_bits = signed_bits(*w.differences)
+    x_signed = x.differences[0] < 0
+    corners = [inner * a * b for a in x.differences for b in w.differences]
+    memory = parts.WeightMemory(
+        ram=RAM, product=product, rows=rows, group_rows=group_rows, lanes=lanes, bits=w_bits,
+        style=style,
+    )  # fmt: skip
+    array = parts.SystolicArray(
+        channels=columns, words=memory.words, lanes=lanes, rows=rows, group_rows=group_rows,
+        kept_passes=kept, x_bits=signed_bits(*x.differences) - (not x_signed), x_signed=x_signed,
+        w_bits=w_bits, acc_bits=acc_bits or signed_bits(min(corners), max(corners)), in_dsp=0,
+        weights=memory, weight_delay=weight_delay, out_lanes=out_lanes,
+    )  # fmt: skip
+    writer = parts.WeightWriter(
+        memory=memory, in_bits=w.bits, in_signed=w.signed, zero_point=w.zero_point
+    )
+    part = parts.ContractionArray(
+        array=array, writer=writer, in_bits=x.bits, in_signed=x.signed, zero_point=x.zero_point,
+        gain=gain,
+    )  # fmt: skip
+
+    def stimulus(rng):
+        lines = np.zeros((5 * product.rows, memory.words * lanes), int)
+        lines[:, :inner] = pixels_of(rng, (len(lines), inner), x.bits, x.signed)
+        passes = lines.repeat(array.passes, axis=0)
+        return [
+            passes.reshape(-1, memory.words, lanes),
+            pixels_of(rng, (5 * product.codes, 1), w.bits, w.signed),
+        ]
+
+    if proof is not None:
+        proof = replace(proof, patience=array.latency + product.codes + 4)
+    return Example(
+        part=part, stimulus=None if proof else stimulus, proof=proof, verilog=verilog,
+        sizes=[(product.rows * array.passes, memory.words), product.codes],
+        stalls_predicted=memory.words == 1,
+    )  # fmt: skip
+
+
+UNSIGNED = Format(signed=False)
+PRODUCTS = {
+    "one": (1, 1), "dot": (5, 1, {"turns": 3, "lanes": 2}),
+    "passes": (3, 7, {"rows": 2, "lanes": 2, "group_rows": 2, "turns": 3}),
+    "heads": (5, 6, {"matrices": 3, "rows": 4, "lanes": 3, "group_rows": 2, "kept": 2}),
+    "rows of a head": (
+        4, 3, {"matrices": 2, "repeats": 3, "turns": 1, "rows": 3, "lanes": 4, "group_rows": 2},
+    ),
+    "groups of one": (4, 5, {"matrices": 2, "rows": 5}),
+    "wide": (
+        6, 8,
+        {"matrices": 2, "rows": 4, "lanes": 6, "group_rows": 2, "out_lanes": 2, "kept": 2},
+    ),
+    "zero points": (
+        5, 4,
+        {"rows": 2, "lanes": 2, "group_rows": 2, "x": Format(zero_point=-20),
+         "w": Format(zero_point=7), "gain": 2},
+    ),
+    "unsigned": (
+        7, 5,
+        {"rows": 3, "lanes": 2, "group_rows": 3, "x": UNSIGNED,
+         "w": Format(signed=False, zero_point=3)},
+    ),
+    "LUT RAM": (
+        6, 5,
+        {"matrices": 3, "rows": 3, "lanes": 2, "group_rows": 2, "kept": 2,
+         "style": "distributed"},
+    ),
+    "late": (4, 6, {"matrices": 2, "rows": 3, "lanes": 2, "weight_delay": 1}),
+    "narrow": (3, 4, {"rows": 2, "x": Format(bits=4, signed=False), "w": Format(bits=2)}),
+}  # fmt: skip
+BIT = {
+    "x": Format(bits=1, signed=False), "w": Format(bits=2), "acc_bits": 3, "turns": 1,
+    "proof": Proof(marks=[Marks(beside=1), Marks(base=-1, mark=-2)], frame_bits=3),
+}  # fmt: skip
+
+
+def contraction_of(order, inner, columns, fields=None):
+    return contraction(order, inner, columns, **(fields or {}))
+
+
+REQUANTS = {
+    "one mult": (lambda n: Requant((1,), 3, 0, 0, 15), 4, False),
+    "a mult each": (lambda n: Requant(tuple(range(3, 3 + n)), 5, 3, 3, 200), 8, False),
+    "signed": (lambda n: Requant((5,), 4, -7, -128, 127), 8, True),
+    "clamped": (lambda n: Requant((77,), 9, -1, -5, 6), 4, True),
+}
+
+
+def matrix(outputs, inputs, bits, signed, requant, out_bits, out_signed):
+    rng, requant = np.random.default_rng([outputs, inputs]), requant(outputs)
+    weights = rng.integers(-31, 32, (outputs, inputs)) * (rng.random((outputs, inputs)) < 0.8)
+    mult = np.broadcast_to(requant.mult, outputs)
+    offsets = rng.integers(-300, 300, outputs) * mult + (1 << requant.shift - 1)
+    offsets += (requant.zero_point - requant.lo) << requant.shift
+    graph = multiply_matrix(
+        weights, factors=mult.tolist(), offsets=offsets.tolist(), bits=bits, signed=signed
+    )
+    part = parts.MatrixProduct(
+        graph=graph, products=int(np.count_nonzero(weights)), shift=requant.shift, lo=requant.lo,
+        hi=requant.hi, in_lanes=inputs, in_bits=bits, in_signed=signed, out_lanes=outputs,
+        out_bits=out_bits, out_signed=out_signed, lut_ram=True,
+    )  # fmt: skip
+    return Example(part=part, sizes=[12])
+
+
+def proved_matrix(lut_ram):
+    # three sums of a code, one of which is there a cycle later
+    graph = multiply_matrix(
+        np.array([[1], [-1], [3]]), factors=[1, 1, 1], offsets=[2, 3, 1], bits=1, signed=False
+    )
+    part = parts.MatrixProduct(
+        graph=graph, products=3, shift=1, lo=0, hi=1, in_lanes=1, in_bits=1, in_signed=False,
+        out_lanes=3, out_bits=1, out_signed=False, lut_ram=lut_ram,
+    )  # fmt: skip
+    return Example(part=part, sizes=[1], proof=Proof(patience=part.latency + 3, frame_bits=4))
+
+
+def requantizer(
+    requant, bias=(0,), in_bits=20, acc_bits=21, digit_bits=1, stages=1, bits=8, signed=False,
+    verilog=(), noise=8,
+):  # fmt: skip
+    """Sums of ``in_bits``: around those where the output changes, then noise of every magnitude."""
+    is_tflite = isinstance(requant, TfliteRequant)
+    kind = parts.TfliteRequantizer if is_tflite else parts.Requantizer
+    largest = max(*requant.factors, 1) if is_tflite else max(requant.mult)
+    part = kind(
+        channels=len(bias), acc_bits=acc_bits, factor_bits=largest.bit_length(),
+        digit_bits=digit_bits, stages=stages, bits=bits, signed=signed,
+    )  # fmt: skip
+    limit = 1 << in_bits - 1
+
+    def boundaries(channel):
+        middles = {requant.lo, (requant.lo + requant.hi) // 2, requant.zero_point, requant.hi}
+        halves = {code - requant.zero_point + side for code in middles for side in (-0.5, 0.5, 1.5)}
+        place = channel % len(requant.mult)
+        shift = requant.shift[place] - 31 if is_tflite else -requant.shift
+        factor = requant.mult[place] * 2.0**shift
+        sums = {-limit, limit - 1, *(n - bias[channel] * k for n in (-1, 0, 1) for k in (0, 1))}
+        for half in halves if factor else ():
+            sums |= {round(half / factor) - bias[channel] + step for step in range(-2, 3)}
+        return sorted(total for total in sums if -limit <= total < limit)
+
+    def stimulus(rng):
+        columns = [boundaries(channel) for channel in range(len(bias))]
+        rows = -(-(max(map(len, columns)) + noise) // 4) * 4
+        drawn = [
+            [int(rng.integers(-(1 << n), 1 << n)) for n in rng.integers(0, in_bits, rows)]
+            for _ in columns
+        ]
+        full = [[*column, *more][:rows] for column, more in zip(columns, drawn, strict=True)]
+        # each channel begins elsewhere, and the first turn with sums that are not clipped
+        turned = [np.roll(column, -9 - n) for n, column in enumerate(full)]
+        return [np.array(turned).T.reshape(-1, 1)]
+
+    contents = {"requant": requant, "bias": bias}
+    return Example(part=part, contents=contents, stimulus=stimulus, frames=4, verilog=verilog)
+
+
+TYPICAL = Requant((40503, 65535, 1), 23, 7, 0, 255), (100, -3000, 0)
+BEYOND = Requant((65535, 9), 3, 0, 0, 255), (2, -2)
+SIGNED = {"signed": True}
+REQUANTIZERS = {
+    "typical": requantizer(*TYPICAL, noise=40, verilog=VERILATED),
+    "signed": requantizer(Requant((30011,), 24, -5, -128, 127), digit_bits=4, **SIGNED),
+    "one mult, many biases": requantizer(Requant((51,), 14, 0, 0, 255, 6), (5, -6, 7, 8)),
+    "relu": requantizer(Requant((20000, 47), 22, 100, 100, 255), (-1000, 1000), digit_bits=3),
+    "highest code is zero": requantizer(
+        Requant((40000,), 20, -128, -128, 0), in_bits=4, acc_bits=5, **SIGNED
+    ),
+    "shift only": requantizer(Requant((1,), 6, 0, -128, 127, 1), **SIGNED),
+    "least shift": requantizer(Requant((1,), 1, 3, 0, 255, 1), in_bits=9, acc_bits=10),
+    "mult beyond shift": requantizer(*BEYOND, digit_bits=16),
+    "halves": requantizer(Requant((1 << 15,), 16, 0, -128, 127), digit_bits=6, **SIGNED),
+    "halves of small mult": requantizer(Requant((12,), 5, -1, -8, 7, 4), bits=4, **SIGNED),
+    "digits divide badly": requantizer(Requant((40503,), 20, 0, 0, 255), digit_bits=5),
+    "wide sum": requantizer(
+        Requant((65535, 40000), 36, 0, 0, 255), (1 << 30, -7), 34, 36, 8, verilog=("cocotb",)
+    ),
+    "greatest shift": requantizer(Requant((32768, 1), 46, 12, 0, 255), (0, 0), 36, 37, 4),
+    "many channels": requantizer(
+        Requant(tuple(range(1, 40)), 14, 9, 0, 200), tuple(range(-20, 19))
+    ),
+    **{
+        f"split table of {channels}": requantizer(
+            Requant(tuple(1100 + 7919 * n % 900 for n in range(channels)), 14, 9, 0, 255),
+            tuple(37 * n % 2001 - 1000 for n in range(channels)), digit_bits=2, stages=stages,
+            verilog=VERILATED * (channels == 131),
+        )
+        for channels, stages in ((64, 6), (65, 6), (128, 3), (131, 6), (256, 1))
+    },
+    "sum per cycle": requantizer(*TYPICAL, digit_bits=2, stages=8, noise=40, verilog=VERILATED),
+    "sum in three cycles": requantizer(
+        Requant((30011,), 24, -5, -128, 127), digit_bits=2, stages=3, **SIGNED,
+        verilog=("cocotb",),
+    ),
+    "sum in two cycles": requantizer(Requant((9000, 47), 22, 100, 100, 255), (-7, 9), stages=7),
+    "two bits": requantizer(Requant((700,), 18, 1, 0, 3, 10), digit_bits=2, bits=2),
+    "sixteen bits": requantizer(Requant((50000, 3), 16, 30000, 0, 65535), (9, 9), bits=16),
+    "wide mult": requantizer(
+        Requant(((1 << 24) - 1,), 30, 0, -128, 127, 24), digit_bits=8, **SIGNED
+    ),
+    "offset beyond the sum": requantizer(
+        Requant((255,), 8, 200, 0, 255, 8), (0,), 8, 8, digit_bits=2
+    ),
+    "narrow range": requantizer(Requant((999,), 16, 5, 5, 6, 10)),
+    **swept(
+        lambda requant, bias, digit_bits: requantizer(requant, bias, digit_bits=digit_bits),
+        {"typical": TYPICAL, "beyond": BEYOND}, [1, 2, 3, 4, 6, 8, 11, 16], prefix="digits of ",
+    ),
+    **swept(
+        lambda requant, bias, digit_bits, stages: requantizer(
+            requant, bias, digit_bits=digit_bits, stages=stages
+        ),
+        {"typical": TYPICAL, "beyond": BEYOND},
+        {f"{n} x {k}": (n, k) for n, k in
+         [(1, 2), (1, 5), (1, 16), (2, 3), (2, 4), (2, 8), (3, 6), (4, 2), (4, 4), (8, 2)]},
+        prefix="stages of ",
+    ),
+}  # fmt: skip
+
+
+def proved_requantizer(stages, digit_bits, channels=2):
+    part = parts.Requantizer(
+        channels=channels, acc_bits=4, factor_bits=3, digit_bits=digit_bits, stages=stages, bits=3,
+        signed=False,
+    )  # fmt: skip
+    contents = {
+        "requant": Requant((5, 3)[:channels], 2, 1, 0, 7, mult_bits=3), "bias": [1, -1][:channels],
+    }  # fmt: skip
+    return Example(
+        part=part, contents=contents, sizes=[2], stimulus=small_sums(2),
+        proof=Proof(marks=[Marks(base=1, mark=-2)], frame_bits=3, patience=part.latency + 3),
+    )  # fmt: skip
+
+
+def small_sums(count):
+    return lambda rng: [rng.integers(-6, 7, (5 * count, 1))]
+
+
+PROVED_REQUANTIZERS = {
+    "a sum per cycle": proved_requantizer(1, 3), "one stage": proved_requantizer(1, 1),
+    "two stages": proved_requantizer(2, 1),
+    "two stages, a sum per cycle": proved_requantizer(2, 2),
+    "one channel": proved_requantizer(3, 1, 1),
+}  # fmt: skip
+BORDERS = [[0, 1, 1, 0], [2, 3, 3, 2], [2, 3, 3, 2], [0, 1, 1, 0]]
+PLACES = {
+    "border": BORDERS, "one row": [[0, 1, 2, 1, 0]], "one column": [[1], [0], [0]],
+    "one place": [[0]], "all differ": [[0, 1], [2, 3]],
+}  # fmt: skip
+
+
+def average(positions, channels, digit_bits=4, stages=1, verilog=()):
+    """Every place takes its own mult."""
+    part = parts.AverageRequantizer(
+        channels=channels, acc_bits=13, factor_bits=15, digit_bits=digit_bits, stages=stages,
+        bits=8, signed=True,
+    )  # fmt: skip
+    requant = Requant((16384, 10923, 8192, 7282), 17, -3, -128, 127)
+    size = channels * sum(map(len, positions))
+    return Example(
+        part=part, contents={"requant": requant, "bias": [-77], "positions": positions}, frames=4,
+        stimulus=lambda rng: [rng.integers(-1500, 1500, (4 * size, 1))], verilog=verilog,
+    )  # fmt: skip
+
+
+AVERAGES = {
+    **swept(lambda of, n: average(of["rows"], n), {x: {"rows": PLACES[x]} for x in PLACES},
+            [1, 2, 5]),
+    "digits of 1": average(BORDERS, 3, 1), "2 x 8": average(BORDERS, 3, 2, 8),
+    "4 x 2": average(BORDERS, 3, 4, 2), "verilog": average(BORDERS, 3, 2, verilog=VERILATED),
+    "borders": Example(
+        part=parts.AverageRequantizer(
+            channels=1, acc_bits=4, factor_bits=3, digit_bits=3, stages=1, bits=3, signed=False
+        ),
+        contents={"requant": Requant((5, 3), 2, 1, 0, 7, mult_bits=3), "bias": [1],
+                  "positions": [[0, 1], [1, 1]]},
+        sizes=[4], stimulus=small_sums(4),
+        proof=Proof(marks=[Marks(base=1, mark=-2)], frame_bits=3, patience=8),
+    ),
+}  # fmt: skip
+MULTS = (1518500250, 1 << 30, (1 << 31) - 1, 1234567891)
+
+
+def tflite(mult, shift, zero_point=0, lo=-128, hi=127, *, rounds_once=False, **fields):
+    requant = TfliteRequant(mult, shift, zero_point, lo, hi, rounds_once=rounds_once)
+    return requantizer(requant, **{"digit_bits": 2, "signed": True, "noise": 12, **fields})
+
+
+USUAL = {"mult": MULTS, "shift": (-9, -7, -12, -8), "zero_point": -5}
+TFLITE = {
+    "typical": tflite(**USUAL, bias=(100, -3000, 0, 7), verilog=VERILATED),
+    "relu": tflite(MULTS[:2], (-11, -10), -128, bias=(-1000, 1000), digit_bits=3),
+    "one shift": tflite(MULTS, (-9,) * 4, bias=(1, -2, 3, -4)),
+    "one mult, many biases": tflite(MULTS[:1], (-10,), 3, bias=(5, -6, 7)),
+    "some channels have no shift": tflite(
+        MULTS, (0, -3, 0, -14), 4, bias=(0, 1, -1, 2), in_bits=9, acc_bits=10
+    ),
+    "no shift": tflite(MULTS[:1], (0,), in_bits=8, acc_bits=9),
+    "shifts to the left": tflite(MULTS, (3, -2, 0, 1), bias=(0, 0, 1, -1), in_bits=8, acc_bits=9),
+    "a channel that is nothing": tflite((0, MULTS[0]), (0, -9), 11, bias=(9, 9)),
+    "nothing at all": tflite((0,), (0,), -7, digit_bits=1),
+    "halves": tflite((1 << 30, 1 << 30), (-2, 0), bias=(0, 0), in_bits=10, acc_bits=11),
+    "sum per cycle": tflite(**USUAL, bias=(0, -30, 2, 7), stages=16, verilog=("cocotb",)),
+    "sum in three cycles": tflite(
+        MULTS, (-9, -10, -9, -11), -5, bias=(0, -30, 2, 7), stages=6
+    ),
+    "wide sum": tflite(
+        MULTS[:2], (-22, -23), bias=(1 << 30, -7), in_bits=31, acc_bits=32, digit_bits=8
+    ),
+    "greatest shift": tflite(
+        MULTS[:2], (-31, -20), 5, bias=(0, 0), in_bits=31, acc_bits=32, digit_bits=4
+    ),
+    "offset beyond the sum": tflite(MULTS[:1], (-3,), 127, in_bits=4, acc_bits=4),
+    "rounded once": tflite(MULTS[:1], (-8,), 9, rounds_once=True, bias=(3,)),
+    "rounded once by channel": tflite(
+        MULTS, (-8, 0, -11, 2), 9, rounds_once=True, bias=(3, -4, 5, -6)
+    ),
+    "four bits": tflite(MULTS[:2], (-12, -13), 1, -8, 7, bias=(0, 77), bits=4),
+    **{
+        name: Example(
+            part=parts.TfliteRequantizer(
+                channels=2, acc_bits=4, factor_bits=31, digit_bits=digit_bits, stages=1, bits=4,
+                signed=True,
+            ),
+            contents={"requant": TfliteRequant(MULTS[:2], (-1, 0), 1, -8, 7), "bias": [1, -1]},
+            sizes=[2], stimulus=small_sums(2),
+            proof=Proof(marks=[Marks(base=1, mark=-2)], frame_bits=3, patience=latency + 3),
+        )
+        for name, digit_bits, latency in (("proof, a sum per cycle", 31, 6), ("two cycles", 16, 7))
+    },
+}  # fmt: skip
+ARRAYS: Mapping[str, Mapping[str, Example]] = {
+    "SystolicArray": {
+        **swept(
+            lambda of, fields, kept: systolic(*of, **fields, kept_passes=kept), SHAPES, [1, 2]
+        ),
+        "one row proved": proved_systolic(2, 2, 1, 1, 1, 1),
+        "one row, two passes kept": proved_systolic(2, 2, 1, 1, 1, 2),
+        "rows": proved_systolic(3, 2, 1, 2, 1, 1),
+        "rows, two passes kept": proved_systolic(3, 1, 1, 2, 2, 2),
+        "lanes": proved_systolic(2, 2, 2, 2, 1, 2),
+        "weights far away": proved_systolic(2, 1, 1, 2, 1, 2, 1),
+        "two sums in a beat": proved_systolic(4, 1, 1, 4, 2, 2, out_lanes=2),
+        **{
+            f"verilog, {name}": systolic(
+                *SHAPES[name][0], **SHAPES[name][1], in_dsp=in_dsp, kept_passes=kept,
+                verilog=engines,
+            )
+            for name, in_dsp, kept, engines in [
+                ("partial pass and group", 3, 2, VERILATED), ("wide tree", 15, 1, VERILATED),
+                ("wide codes", 0, 2, VERILATED),
+            ]
+        },
+        "cocotb": systolic(8, 6, **SHAPES["partial pass and group"][1], in_dsp=10,
+                           verilog=("cocotb",)),
+    },
+    "FastArray": {
+        **swept(
+            lambda of, fields, kept: systolic(
+                *of, parts.FastArray, **fields, kept_passes=kept, in_dsp=of[0] % 4
+            ),
+            FAST, [1, 2],
+        ),
+        **{
+            f"verilog, {name}": systolic(
+                *FAST[name][0], parts.FastArray, **FAST[name][1], in_dsp=in_dsp,
+                kept_passes=kept, verilog=VERILATED,
+            )
+            for name, in_dsp, kept in [
+                ("odd lanes, signed", 11, 1), ("wrapping pairs", 7, 2), ("signs", 0, 1),
+            ]
+        },
+    },
+    "DepthwiseArray": {
+        **{name: depthwise(*of, **fields) for name, (of, fields) in TAPS.items()},
+        **swept(
+            lambda of, fields, kept: depthwise(*of, **{**fields, "kept_passes": kept}), TAPS,
+            [1, 2, 3, 12], prefix="kept ",
+        ),
+        **{
+            f"verilog, {name}": depthwise(
+                *TAPS[name][0], **TAPS[name][1], in_dsp=in_dsp, verilog=engines
+            )
+            for name, in_dsp, engines in [
+                ("absent taps", 1, ("cocotb",)), ("absent lanes", 0, VERILATED),
+                ("whole window", 1, VERILATED), ("delayed weights", 8, VERILATED),
+            ]
+        },
+        "one lane proved": proved_depthwise(2, 2, 1, 1, 1),
+        "two passes kept": proved_depthwise(2, 2, 1, 1, 2),
+        "many passes kept": proved_depthwise(2, 1, 1, 1, 3),
+        "lanes": proved_depthwise(3, 2, 2, 1, 2),
+        "weights far away": proved_depthwise(2, 1, 2, 1, 2, 1),
+        "two sums in a beat": proved_depthwise(4, 1, 4, 1, 2, out_lanes=2),
+    },
+    "ContractionArray": {
+        **swept(
+            contraction_of, {"".join(axes): "".join(axes) for axes in permutations("mkn")},
+            PRODUCTS,
+        ),
+        "a row": contraction("mkn", 2, 1, **BIT),
+        "two rows of columns": contraction("mnk", 1, 2, **BIT | {"turns": 2}),
+        "groups": contraction("mkn", 1, 2, rows=2, kept=2, **BIT),
+        "lanes": contraction("nkm", 2, 1, lanes=2, repeats=2, **BIT),
+        "matrices": contraction("nmk", 1, 1, matrices=2, **BIT),
+        "verilog": contraction("mkn", 3, 4, rows=2, verilog=VERILATED),
+    },
+    "MatrixProduct": {
+        **swept(
+            lambda of, bits, signed, *requant: matrix(*of["of"], bits, signed, *requant),
+            {str(x): {"of": x} for x in [(1, 1), (3, 5), (16, 4), (7, 2)]},
+            {"u4": (4, False), "s8": (8, True), "u2": (2, False)}, REQUANTS,
+        ),
+        "LUT RAM": proved_matrix(True), "registers": proved_matrix(False),
+    },
+    "Requantizer": {**REQUANTIZERS, **PROVED_REQUANTIZERS},
+    "AverageRequantizer": AVERAGES, "TfliteRequantizer": TFLITE,
+}  # fmt: skip
