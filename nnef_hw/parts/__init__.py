@@ -1,7 +1,7 @@
 """Parts: every component of ``rtl/``, described without Amaranth.
 
-A part holds a component's parameters, and says what follows from them: its widths, cycles,
-memories and multipliers, what it is made of. The component takes its part and reads all of that
+A part holds a component's parameters, and says what follows from them: what it computes, its
+widths, cycles, memories and multipliers, what it is made of. The component takes its part and reads all of that
 there. A component in ``rtl/ROOM/NAME.py`` has its part in
 ``parts/ROOM/NAME.py``.
 """

@@ -1,4 +1,4 @@
-"""What every part answers: how it is built, what it takes of a device, when it moves its items."""
+"""What every part answers: what it computes and takes of a device, when it moves its items."""
 
 from __future__ import annotations
 
