@@ -400,7 +400,7 @@ class Architecture(ABC, Generic[P]):
         return target.device, link, None if target_fps is None else clock_mhz
 
     @abstractmethod
-    def read_plan(self, value: dict[str, Any], graph: Graph) -> P:
+    def read_plan(self, value: dict[str, object], graph: Graph) -> P:
         """Return the plan of a ``plan.json`` for its graph.
 
         Raises

@@ -71,7 +71,7 @@ class FeatureScales:
         scale, zero_point = np.asarray(self.scale), np.asarray(self.zero_point, np.float64)
         return scale.reshape(-1, *ones), zero_point.reshape(-1, *ones)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return JSON values."""
         return {
             "axis": self.axis,

@@ -160,7 +160,7 @@ class NormalizeRequant:
         codes = ((codes + (1 << OFFSET_BITS - 1)) >> OFFSET_BITS) + self.zero_point
         return np.asarray(codes.clip(self.lo, self.hi), np.int64)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain JSON values."""
         return asdict(self)
 

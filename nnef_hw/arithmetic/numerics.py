@@ -123,7 +123,7 @@ class QType:
         q = np.asarray(codes, np.float64)
         return np.asarray((q - self.zero_point) * self._scale(q.ndim, axis), np.float64)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain JSON values; floats survive the round trip."""
         scale = list(self.scale) if isinstance(self.scale, tuple) else self.scale
         return {
@@ -208,7 +208,7 @@ class Requant:
             mult = mult.reshape(shape)
         return _rescale(np.asarray(values * mult), self)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain JSON values."""
         return {
             "mult": list(self.mult),
@@ -338,7 +338,7 @@ class AddRequant:
         acc = operands[0] * self.mult[0] + operands[1] * self.mult[1]
         return _rescale(np.asarray(acc), self)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain JSON values."""
         return {
             "mult": list(self.mult),

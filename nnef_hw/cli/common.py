@@ -143,7 +143,7 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
 def complete_boards(action: argparse.Action) -> None:
     """Let shells complete an option's value to the names of boards."""
 
-    def names(**_: Any) -> list[str]:
+    def names(**_: object) -> list[str]:
         from nnef_hw.boards import BOARDS
 
         return [name for board in BOARDS for name in (board.name, *board.aliases)]
@@ -270,7 +270,7 @@ def streaming(options: argparse.Namespace) -> Any:
     return StreamTime(None if options.stream == GUESS else options.stream, options.continue_borders)
 
 
-def print_json(value: Any) -> None:
+def print_json(value: object) -> None:
     """Print one JSON object."""
     print(json.dumps(value, indent=1, allow_nan=False))
     _printed.append(True)
@@ -286,7 +286,7 @@ def forget_json() -> None:
     _printed.clear()
 
 
-def error_json(error: NnefHwError) -> dict[str, Any]:
+def error_json(error: NnefHwError) -> dict[str, object]:
     """Return an error as JSON values: exit status, and every single error with its place."""
     return {
         "status": error.exit_status,
@@ -302,7 +302,7 @@ def error_json(error: NnefHwError) -> dict[str, Any]:
     }
 
 
-def print_result(options: argparse.Namespace, result: dict[str, Any]) -> None:
+def print_result(options: argparse.Namespace, result: dict[str, object]) -> None:
     """Print a result as tables, or as JSON if that is asked for."""
     from nnef_hw.report.wording.tables import result_tables
 
@@ -313,7 +313,7 @@ def print_result(options: argparse.Namespace, result: dict[str, Any]) -> None:
             console().print(table)
 
 
-def print_rows(options: argparse.Namespace, title: str, rows: list[dict[str, Any]]) -> None:
+def print_rows(options: argparse.Namespace, title: str, rows: list[dict[str, object]]) -> None:
     """Print rows as one table, or as a JSON object with the list ``title``."""
     from nnef_hw.report.wording.tables import rows_table
 

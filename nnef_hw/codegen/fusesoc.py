@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
 
 from nnef_hw.architecture.architecture import AcceleratorPlan, Port
 from nnef_hw.codegen.comments import port_lines, printable
@@ -203,7 +202,7 @@ def axi_testbench(
     )
 
 
-def _bench_fields(port: Port, beats: int) -> dict[str, Any]:
+def _bench_fields(port: Port, beats: int) -> dict[str, object]:
     axis = axi_name(port)
     lanes = range(port.lanes - 1, -1, -1)
     codes = [f"{axis}_tdata[{lane * code_bits(port)} +: {port.bits}]" for lane in lanes]

@@ -68,25 +68,25 @@ class Converter:
     prefix: str = PREFIX
     found: dict[str, Converted] = field(default_factory=dict)
 
-    def convert(self, component: Any, ports: Any = None) -> Converted:
+    def convert(self, component: object, ports: object = None) -> Converted:
         """Convert a component and all below it; ``ports`` stand for those of its signature."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", category=DeprecationWarning)
             return self._convert(component, Fragment.get(component, self), ports, is_top=True)
 
-    def instance(self, component: Any, reset: Any = None, *, alone: bool = False) -> Any:
+    def instance(self, component: object, reset: object = None, *, alone: bool = False) -> object:
         """Return an instance of a component, which ``reset`` resets as its domain's reset does.
 
         If ``alone`` that of the domain does not.
         """
         return _instance(component, self.convert_component(component), reset, alone=alone)
 
-    def convert_component(self, component: Any) -> Converted:
+    def convert_component(self, component: object) -> Converted:
         """Return the module of a component that is not the top."""
         return self._convert(component, Fragment.get(component, self))
 
     def _convert(
-        self, component: Any, fragment: Fragment, ports: Any = None, *, is_top: bool = False
+        self, component: object, fragment: Fragment, ports: object = None, *, is_top: bool = False
     ) -> Converted:
         children = tuple(self._separate(fragment))
         if ports is None:
@@ -120,8 +120,10 @@ class Converter:
                 yield str(name), module.key
 
 
-def _instance(component: Any, module: Converted, reset: Any = None, *, alone: bool = False) -> Any:
-    ports: dict[str, Any] = {}
+def _instance(
+    component: object, module: Converted, reset: object = None, *, alone: bool = False
+) -> object:
+    ports: dict[str, object] = {}
     if "\\clk" in module.modules[0].wires:
         ports["i_clk"] = ClockSignal()
     if "\\rst" in module.modules[0].wires:
@@ -141,7 +143,7 @@ def _drop_unread(module: Module, names: tuple[str, ...]) -> None:
             del module.wires[wire.name]
 
 
-def _component(fragment: Fragment) -> Any:
+def _component(fragment: Fragment) -> object:
     """Return the component that a fragment comes from; None if it has no ports of its own."""
     for origin in fragment.origins or ():
         is_amaranths = type(origin).__module__.startswith(_AMARANTHS)
@@ -175,7 +177,7 @@ def _fields(component: Any) -> dict[str, str]:
     return found
 
 
-def _note(component: Any) -> str:
+def _note(component: object) -> str:
     """Return a description of a component: by itself, or by the first line of its documentation."""
     text = getattr(component, "note", None) or type(component).__doc__ or ""
     return re.sub(r"[`*]|:\w+:", "", text.strip().partition("\n")[0])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 from nnef_hw.architecture.architecture import AcceleratorPlan, Port
 from nnef_hw.codegen.comments import port_lines, printable
@@ -96,7 +95,7 @@ def axi_wrapper(plan: AcceleratorPlan, graph: Graph, name: str) -> str:
     )
 
 
-Fields = dict[str, Any]
+Fields = dict[str, object]
 
 
 def _listed(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any
 
 from nnef_hw.architecture.architecture import AcceleratorPlan, Port
 from nnef_hw.boards.interfaces import ChosenSink, Link
@@ -26,7 +25,7 @@ def make_manifest(
     sinks: Sequence[ChosenSink] = (),
     module: str = MODULE,
     bitstream: bytes | None = None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Describe a build: tensors with shapes and QTypes, streams, folding, link.
 
     The ``qtype`` of an input with scales for each feature has lists of them and of their zero
@@ -86,7 +85,7 @@ def make_manifest(
     }
 
 
-def _states(graph: Graph) -> dict[str, Any]:
+def _states(graph: Graph) -> dict[str, object]:
     """Return the states that the network keeps from step to step; an ABORT resets them."""
     if not graph.is_sequential:
         return {}
@@ -99,13 +98,13 @@ def _states(graph: Graph) -> dict[str, Any]:
     }
 
 
-def _stream(graph: Graph) -> dict[str, Any]:
+def _stream(graph: Graph) -> dict[str, object]:
     """Return how inputs take windows of a stream, if they do."""
     rows = {name: found.to_json() for name, found in graph.rows.items()}
     return {"stream": rows} if rows else {}
 
 
-def _memories(graph: Graph, plan: AcceleratorPlan) -> dict[str, Any]:
+def _memories(graph: Graph, plan: AcceleratorPlan) -> dict[str, object]:
     """Return the contents of the board's memory, if it has to hold any."""
     for stored in plan.images:
         entry = {
@@ -130,7 +129,7 @@ def _answer(graph: Graph) -> str:
     return answer_hash([found[name] for name in graph.outputs])
 
 
-def _tensor(graph: Graph, name: str, port: Port) -> dict[str, Any]:
+def _tensor(graph: Graph, name: str, port: Port) -> dict[str, object]:
     tensor, features = graph.tensor(name), graph.features.get(name)
     assert tensor.qtype is not None
     return {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from nnef_hw.codegen.hierarchy import CLOCKING, Converted, module_names
 from nnef_hw.codegen.layer_cache import CachingConverter
@@ -16,10 +15,10 @@ __all__ = ["to_verilog"]
 
 
 def to_verilog(
-    component: Any,
+    component: object,
     *,
     name: str = "top",
-    ports: Any = None,
+    ports: object = None,
     prefix: str = PREFIX,
     comments: Mapping[str, str] | None = None,
 ) -> str:

@@ -54,7 +54,7 @@ class Job:
     stage: str
     key: str
     function: Callable[..., Outcome]
-    arguments: Callable[[], tuple[Any, ...]]
+    arguments: Callable[[], tuple[object, ...]]
 
     @property
     def name(self) -> str:
@@ -104,7 +104,7 @@ class JobCache:
         return [self._recorded(name) for name in names]
 
     def _record(self, name: str, outcome: Outcome) -> None:
-        def produce(scratch: Path) -> Any:
+        def produce(scratch: Path) -> object:
             place = scratch / JOBS / name
             for file, content in outcome.files.items():
                 place.mkdir(parents=True, exist_ok=True)
@@ -123,7 +123,7 @@ class JobCache:
         )
 
 
-def run_job(expected: str, function: Callable[..., Outcome], *arguments: Any) -> Outcome:
+def run_job(expected: str, function: Callable[..., Outcome], *arguments: object) -> Outcome:
     """Run a job's function, if this process has the same package as the one that asked for it.
 
     Raises

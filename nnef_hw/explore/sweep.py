@@ -10,7 +10,6 @@ from functools import partial
 from importlib.metadata import version
 from itertools import chain, product
 from pathlib import Path
-from typing import Any
 
 from nnef_hw.architectures import AUTO
 from nnef_hw.boards import Board
@@ -383,7 +382,7 @@ def _files(outcome: Outcome, *names: str) -> tuple[bytes, ...]:
     return tuple(outcome.files[name] for name in names)
 
 
-def _joined(*parts: tuple[Any, ...]) -> tuple[Any, ...]:
+def _joined(*parts: tuple[object, ...]) -> tuple[object, ...]:
     return tuple(chain.from_iterable(parts))
 
 

@@ -176,7 +176,7 @@ class Manifest:
     cycles_per_inference: int
     inputs: tuple[TensorStream, ...]
     outputs: tuple[TensorStream, ...]
-    link: Mapping[str, Any]
+    link: Mapping[str, object]
     counted_layers: int
     memory: MemoryEntry | None
     hash: bytes
@@ -203,7 +203,7 @@ def answer_hash(results: Sequence[IntArray]) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def manifest_hash(value: dict[str, Any]) -> bytes:
+def manifest_hash(value: dict[str, object]) -> bytes:
     """Return the 32 bytes by which a board's host recognises the build."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).digest()
 

@@ -62,7 +62,7 @@ class SynthesisResult:
     seconds: dict[str, float]
     seeds: dict[str, float | None] = field(default_factory=dict)
     seed: int | None = None
-    path: list[list[Any]] = field(default_factory=list)
+    path: list[list[object]] = field(default_factory=list)
 
     @property
     def is_placed(self) -> bool:
@@ -77,7 +77,7 @@ class SynthesisResult:
         """Return the result of a toolchain that leaves placement to another program."""
         return cls(None, frequency_mhz, None, {}, {}, cells, files, seconds)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return what :meth:`from_json` takes back."""
         return asdict(self)
 

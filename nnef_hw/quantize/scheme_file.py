@@ -93,7 +93,7 @@ def _unknown(what: str, name: str, names: Sequence[str], location: Location | No
 
 
 class _Reader:
-    def __init__(self, file: str, text: str, values: Mapping[str, Any]) -> None:
+    def __init__(self, file: str, text: str, values: Mapping[str, object]) -> None:
         self._file = file
         self._values = values
         self._lines = dict(_lines(text))
@@ -106,7 +106,7 @@ class _Reader:
         if not isinstance(layers, dict):
             self._refuse(f"'layers' is {layers!r}, not a table", "write [layers.NAME]", "layers")
             layers = {}
-        tables: dict[str, dict[str, Any]] = {}
+        tables: dict[str, dict[str, object]] = {}
         for name, table in layers.items():
             if isinstance(table, dict):
                 self._with(base, table, name)

@@ -6,7 +6,6 @@ import logging
 import os
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,7 +85,7 @@ def quantize_inputs(
     for name, x in check_inputs(graph, inputs).items():
         tensor = graph.tensor(name)
         qtype, scales = format_of(tensor), graph.features.get(name)
-        step: Any = qtype.scale
+        step: object = qtype.scale
         lo, hi = qtype.dequantize([qtype.lo, qtype.hi]).tolist()
         if scales is None:
             codes[name] = qtype.quantize(x)

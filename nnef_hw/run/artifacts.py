@@ -75,7 +75,7 @@ class BuildFolder:
         """Contents of ``report.json``."""
         return self.read_report(partial(from_json, kind=Report))
 
-    def read_report(self, convert: Callable[[dict[str, Any]], T]) -> T:
+    def read_report(self, convert: Callable[[dict[str, object]], T]) -> T:
         """Convert the contents of ``report.json`` with a function.
 
         Raises

@@ -6,7 +6,6 @@ import time
 from collections.abc import Sequence
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -26,7 +25,7 @@ LINK_FRAMES = 16
 
 def bench_device(
     build: Path, port: str, *, frames: int = REPLAYED_FRAMES, link_frames: int = LINK_FRAMES
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Measure a board, and compare it with the plan.
 
     The core is fed by the board itself, ``frames`` times without a pause; the link carries
@@ -97,7 +96,7 @@ def bench_device(
 
 def _layers(
     folder: BuildFolder, frames: int, counts: Sequence[LayerCounts]
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     """Return the work of every layer in an inference: predicted, and measured if it was counted."""
     rows = []
     end = WARM_UP_FRAMES + COUNTED_FRAMES

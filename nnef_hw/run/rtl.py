@@ -6,7 +6,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,7 +109,7 @@ def run_rtl(
         outputs=[port.name for port in plan.outputs],
     )
     fed = payloads(graph.inputs, plan.inputs, codes)
-    limit: dict[str, Any] = {}
+    limit: dict[str, object] = {}
     if deadline is not None:
         seconds = max(deadline - time.perf_counter(), 0.0)
         least = min(-(-least_frames // plan.batch), units)

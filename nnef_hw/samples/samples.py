@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,7 +128,7 @@ def samples_digest(samples: Samples | None) -> str:
     return digest(*parts)
 
 
-Given: TypeAlias = Path | str | Samples | Mapping[str, Any] | Array | tuple[Array, Array]
+Given: TypeAlias = Path | str | Samples | Mapping[str, object] | Array | tuple[Array, Array]
 """What :func:`take_samples` takes."""
 
 

@@ -109,7 +109,7 @@ class _Groups:
 _groups = _Groups()
 
 
-def start_process(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
+def start_process(command: Sequence[str], **options: object) -> subprocess.Popen[bytes]:
     """Start a process; ``options`` are those of :class:`subprocess.Popen`.
 
     It is killed when this process ends, and when :func:`run_process` or :func:`run_parallel` is
@@ -119,7 +119,7 @@ def start_process(command: Sequence[str], **options: Any) -> subprocess.Popen[by
 
 
 def run_process(
-    command: Sequence[str], *, is_stuck: Callable[[], bool] | None = None, **options: Any
+    command: Sequence[str], *, is_stuck: Callable[[], bool] | None = None, **options: object
 ) -> int:
     """Run a process to its end; return its exit status, negative if a signal ended it.
 

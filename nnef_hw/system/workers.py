@@ -51,7 +51,7 @@ class Awaited(Protocol):
 class Pool(Protocol):
     """Whatever runs jobs."""
 
-    def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Awaited:
+    def submit(self, function: Callable[..., object], /, *arguments: object) -> Awaited:
         """Begin a job."""
 
 
@@ -71,9 +71,9 @@ def as_done(jobs: Sequence[Awaited]) -> Iterator[tuple[int, Awaited]]:
 class Here:
     """Does jobs in this process, one at a time, when they are submitted."""
 
-    def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Future[Any]:
+    def submit(self, function: Callable[..., object], /, *arguments: object) -> Future[object]:
         """Do a job."""
-        job: Future[Any] = Future()
+        job: Future[object] = Future()
         try:
             job.set_result(function(*arguments))
         except Exception as error:
@@ -104,7 +104,7 @@ class Processes:
         self._lock = threading.Lock()
         self._is_closed = False
 
-    def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Future[Any]:
+    def submit(self, function: Callable[..., object], /, *arguments: object) -> Future[object]:
         """Begin a job."""
         return self._threads.submit(self._run, function, arguments)
 
@@ -122,7 +122,7 @@ class Processes:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def _run(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    def _run(self, function: Callable[..., object], arguments: tuple[object, ...]) -> object:
         # Here, so that there are as many copies of a large network as processes, not as jobs.
         message = pickle.dumps((function, arguments))
         for _ in range(ATTEMPTS):
@@ -199,7 +199,7 @@ def _send(file: BinaryIO | Any, message: bytes) -> None:
     file.flush()
 
 
-def _receive(file: BinaryIO | Any) -> bytes:
+def _receive(file: BinaryIO | object) -> bytes:
     """Read a message.
 
     Raises

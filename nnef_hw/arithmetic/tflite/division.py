@@ -95,7 +95,7 @@ class TfliteQuotient:
             result = rounded_shift(product, np.minimum(shift, _NOTHING_LEFT))
         return np.asarray((result + self.zero_point).clip(self.lo, self.hi))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain JSON values."""
         return asdict(self)
 

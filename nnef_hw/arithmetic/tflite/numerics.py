@@ -144,7 +144,7 @@ class TfliteRequant:
             scaled = _scaled(values, mult, shift)
         return np.asarray((scaled + self.zero_point).clip(self.lo, self.hi))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain JSON values."""
         return {**asdict(self), "mult": list(self.mult), "shift": list(self.shift)}
 
@@ -200,13 +200,13 @@ class TfliteAddRequant:
         total = self.scale_operand(0, a) + self.scale_operand(1, b)
         return self.of_sum.apply(total.reshape(-1, 1)).reshape(total.shape)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain JSON values."""
-        values: dict[str, Any] = asdict(self)
+        values: dict[str, object] = asdict(self)
         return {key: list(x) if isinstance(x, tuple) else x for key, x in values.items()}
 
     @classmethod
-    def from_json(cls, value: dict[str, Any]) -> TfliteAddRequant:
+    def from_json(cls, value: dict[str, object]) -> TfliteAddRequant:
         """Inverse of :meth:`to_json`."""
         items: dict[str, Any] = {
             key: tuple(x) if isinstance(x, list) else x for key, x in value.items()
@@ -252,7 +252,7 @@ class TfliteAverage:
         mult = tuple((1 << shift) // taps + 1 for taps in counts or (self.taps,))
         return Requant(mult, shift, 0, self.lo, self.hi, mult_bits=max(mult).bit_length())
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain JSON values."""
         return asdict(self)
 

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
 
 from nnef_hw.errors import ModelError, NnefHwError, raise_all
 from nnef_hw.frontend.building.builder import Builder
@@ -78,7 +77,7 @@ class _Lowering:
         document: Document,
         data: VariableData,
         rules: Rules,
-        symbols: Mapping[str, Any],
+        symbols: Mapping[str, object],
         lines: Mapping[str, QuantizationLine],
     ) -> None:
         self._graph = document.graph

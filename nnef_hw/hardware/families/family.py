@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
 
 from nnef_hw.hardware.geometry.blockram import BlockRam
 
@@ -101,7 +100,7 @@ class Family(ABC):
         Measured; ``digits`` are the bits of the narrower factor, ``width`` those of the other.
         """
 
-    def pll_class(self) -> Any:
+    def pll_class(self) -> object:
         """Return the class of the clock generator; its module is imported only now."""
         module, _, name = self.pll.partition(":")
         return getattr(import_module(module), name)

@@ -234,7 +234,7 @@ class Window:
         """Words a frame's end may release before they are written (rows no window reads)."""
         return max(0, max(self.frame_step, self.row_step, self.column_step) - self.span)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain JSON values."""
         return asdict(self)
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -90,7 +89,7 @@ class _Blocks:
         at[:, self.cells] = self.places[:, taken]
 
 
-def plan_blocks(netlist: Mapping[str, Any], sites: Sites) -> dict[str, str]:
+def plan_blocks(netlist: Mapping[str, object], sites: Sites) -> dict[str, str]:
     """Return places for the blocks of a mapped netlist: nextpnr's names by those of the cells.
 
     Equal netlists have equal plans on equal processors: they depend on how these round.

@@ -247,7 +247,7 @@ class _Plan:
 
 def _netlist(
     cells: Mapping[str, Cell], groups: Sequence[Sequence[str]], tiles: LogicTiles
-) -> Mapping[str, Any]:
+) -> Mapping[str, object]:
     """Return a netlist of which each cell is a group of others, with its nets."""
     grouped = {
         f"group{n}": {

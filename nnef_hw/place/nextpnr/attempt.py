@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from nnef_hw.place.cells.tiles import LogicTiles
 from nnef_hw.place.nextpnr.dialect import Dialect
@@ -30,7 +30,7 @@ class Placer:
 
     def place(
         self, folder: Path, seed: int, log: Path, is_needless: IsNeedless = lambda in_reach: False
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         """Place and route the netlist of a folder; return nextpnr's report.
 
         ``folder / f"seed{seed}"`` receives the report as ``timing.json`` and ``{top}.config``.
@@ -79,7 +79,7 @@ class Placer:
             return mender.mend(ways)
         [way] = ways
         self._run(f"{top}.json", [*way.options, *route], own, log, partial(is_needless, True))
-        report: dict[str, Any] = json.loads((own / "timing.json").read_text())
+        report: dict[str, object] = json.loads((own / "timing.json").read_text())
         return report
 
     def plan(self, folder: Path, log: Path) -> None:

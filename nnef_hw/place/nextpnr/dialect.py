@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from nnef_hw.hardware.families import Family, Pin
 from nnef_hw.place.cells.tiles import LogicTiles
@@ -104,7 +103,7 @@ class Dialect(ABC):
         del with_pins
         return ()
 
-    def revise(self, netlist: dict[str, Any]) -> bool:
+    def revise(self, netlist: dict[str, object]) -> bool:
         """Better a mapped design where yosys leaves something to do; return whether it did.
 
         What it does stays the same, cycle for cycle.
@@ -180,7 +179,7 @@ class Dialect(ABC):
         """
         return {name: counts[cell] for name, cell in self.cells.items() if cell in counts}
 
-    def lone_flip_flops(self, netlist: Mapping[str, Any]) -> float:
+    def lone_flip_flops(self, netlist: Mapping[str, object]) -> float:
         """Return how many flip-flops will take a logic cell that nextpnr has not counted yet.
 
         Parameters

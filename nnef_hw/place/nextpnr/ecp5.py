@@ -6,7 +6,6 @@ What places them needs scipy, which only the extra of this family brings.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from nnef_hw.hardware.families import ECP5, Pin
 from nnef_hw.place.cells.ecp5_tiles import ECP5_TILES
@@ -35,7 +34,7 @@ class Ecp5(Dialect):
             [f"synth_ecp5 -nodsp -nowidelut -dff -top {top}"],
         ]
 
-    def revise(self, netlist: dict[str, Any]) -> bool:
+    def revise(self, netlist: dict[str, object]) -> bool:
         return use_output_registers(netlist) + shorten_chains(netlist) > 0
 
     def device_options(self, part: str, package: str, speed: str) -> list[str]:

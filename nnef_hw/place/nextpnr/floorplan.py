@@ -74,7 +74,7 @@ def _blocks(module: Mapping[str, Any]) -> dict[str, str]:
         for name, cell in cells.items()
     }
     blocks = {name: block_of(name) for name in cells if not name.startswith(ADDED)}
-    joined: dict[Any, list[str]] = {}
+    joined: dict[object, list[str]] = {}
     for name in cells:
         for bit in bits[name]:
             if nets[bit].startswith(ADDED):

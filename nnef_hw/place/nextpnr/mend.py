@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from nnef_hw.errors import SnaggedError, UnroutedError
 from nnef_hw.place.nextpnr.ripup import (
@@ -97,7 +97,7 @@ class Mender:
     route: Sequence[str]
     ripup: Sequence[str]
 
-    def mend(self, ways: Sequence[Way]) -> dict[str, Any]:
+    def mend(self, ways: Sequence[Way]) -> dict[str, object]:
         """Place in one way after the other until the clock is met; return nextpnr's report.
 
         A placement is routed until nothing is late. Where the report says that the clock is missed

@@ -13,7 +13,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from nnef_hw.errors import UnroutedError
 from nnef_hw.hardware.families import Pin
@@ -105,7 +104,7 @@ class Nextpnr(Toolchain):
         placer.plan(folder, logs / "plan.log")
         progress(f"placing and routing ({dialect.router.name})")
 
-        def place(seed: int, is_needless: IsNeedless) -> dict[str, Any]:
+        def place(seed: int, is_needless: IsNeedless) -> dict[str, object]:
             log = logs / f"nextpnr{seed}.log"
             try:
                 report = placer.place(folder, seed, log, is_needless)
@@ -151,7 +150,9 @@ class Nextpnr(Toolchain):
             path=longest_path(report),
         )
 
-    def _keep(self, top: str, folder: Path, seed: int, report: Mapping[str, Any]) -> dict[str, str]:
+    def _keep(
+        self, top: str, folder: Path, seed: int, report: Mapping[str, object]
+    ) -> dict[str, str]:
         """Leave the files of one placement in the folder; return their names by what they are."""
         (folder / f"{top}.json").unlink()
         for path in (folder / f"seed{seed}").iterdir():

@@ -67,7 +67,7 @@ def set_clock(netlist: Path, frequency_mhz: float) -> None:
         file.write(f"{frequency_mhz * 1e6:0{len(found[1])}.1f}".encode())
 
 
-def stated_for(report: Path, aim_mhz: float, frequency_mhz: float) -> dict[str, Any]:
+def stated_for(report: Path, aim_mhz: float, frequency_mhz: float) -> dict[str, object]:
     """Return nextpnr's report, with the clock that was asked for where it names the aim."""
     value: dict[str, Any] = json.loads(report.read_text())
     for clock in value["fmax"].values():

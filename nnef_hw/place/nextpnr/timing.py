@@ -13,7 +13,7 @@ __all__ = ["clocks_of", "limiting_path", "longest_path", "slack_of", "slowest_cl
 EDGE = "posedge "
 
 
-def longest_path(report: Mapping[str, Any]) -> list[list[Any]]:
+def longest_path(report: Mapping[str, object]) -> list[list[object]]:
     """Return the cells along the path that limits the clock, each with its delay in ns.
 
     A wire counts for the cell that drives it. Empty if no clock has a path.
@@ -39,7 +39,7 @@ def limiting_path(report: Mapping[str, Any]) -> list[dict[str, Any]]:
     if not paths:
         return []
     path = min(paths, key=lambda path: slack[path["from"].removeprefix(EDGE)])
-    hops: list[dict[str, Any]] = path["path"]
+    hops: list[dict[str, object]] = path["path"]
     return hops
 
 
@@ -68,6 +68,6 @@ def slowest_clock(
     )
 
 
-def slack_of(report: Mapping[str, Any]) -> float:
+def slack_of(report: Mapping[str, object]) -> float:
     """Return by what factor the constraints of a placement are reached."""
     return min((fmax / limit for fmax, limit in clocks_of(report).values()), default=1.0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -41,7 +40,7 @@ def _power(a: Array, b: Array) -> Array:
     )
 
 
-_ARITHMETIC: dict[str, Callable[[Array, Array], Any]] = {
+_ARITHMETIC: dict[str, Callable[[Array, Array], object]] = {
     "add": np.add,
     "sub": np.subtract,
     "mul": np.multiply,
@@ -49,7 +48,7 @@ _ARITHMETIC: dict[str, Callable[[Array, Array], Any]] = {
     "quotient": np.divide,
     "pow": _power,
 }
-_COMPARISON: dict[str, Callable[[Array, Array], Any]] = {
+_COMPARISON: dict[str, Callable[[Array, Array], object]] = {
     "min": np.minimum,
     "max": np.maximum,
     "lt": np.less,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from nnef_hw.reference.running.batch_rules import always
 
 __all__: list[str] = []
 
-_BINARY: dict[str, Callable[[Array, Array], Any]] = {
+_BINARY: dict[str, Callable[[Array, Array], object]] = {
     "xor": np.logical_xor,
     "bit_and": np.bitwise_and,
     "bit_or": np.bitwise_or,

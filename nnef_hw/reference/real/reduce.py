@@ -13,7 +13,7 @@ from nnef_hw.reference.running.batch_rules import always, beside_axes
 
 __all__ = ["arg_index"]
 
-_REDUCE: dict[str, Callable[..., Any]] = {
+_REDUCE: dict[str, Callable[..., object]] = {
     "sum_reduce": np.sum,
     "mean_reduce": np.mean,
     "max_reduce": np.max,

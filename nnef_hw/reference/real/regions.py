@@ -6,7 +6,6 @@ A region is [begin..., end...] in pixels of the feature map.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -68,7 +67,7 @@ def roi_align(call: Evaluation) -> Array:
     taps = gather_taps(
         _resampled(call, size, call.attr("resize_method")), rate, rate, [1] * len(rate)
     )
-    pool: Callable[..., Any] = np.mean if call.node.op == "avg_roi_align" else np.max
+    pool: Callable[..., object] = np.mean if call.node.op == "avg_roi_align" else np.max
     return np.asarray(pool(taps, axis=0))
 
 

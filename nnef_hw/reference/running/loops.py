@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -95,7 +95,7 @@ def schedule(graph: Graph) -> list[Node | Loop]:
     return _in_order(graph, [*alone, *units])
 
 
-def _groups(graph: Graph, looped: Sequence[str] | Mapping[str, Any]) -> dict[str, set[str]]:
+def _groups(graph: Graph, looped: Sequence[str] | Mapping[str, object]) -> dict[str, set[str]]:
     """Return by tensor the states that it depends on in its step; joined where a tensor has two."""
     groups: dict[str, set[str]] = {name: {name} for name in looped}
 

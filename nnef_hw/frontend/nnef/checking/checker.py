@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
 
 from nnef_hw.errors import Location, ModelError, NnefHwError, UnsupportedError
 from nnef_hw.frontend.nnef.checking.declarations import check_declaration
@@ -85,7 +84,7 @@ class Findings:
                 self.add_broken(fragments, other)
 
 
-def check_document(document: Document, rules: Rules, symbols: Mapping[str, Any]) -> Findings:
+def check_document(document: Document, rules: Rules, symbols: Mapping[str, object]) -> Findings:
     """Check everything about a document that does not depend on values.
 
     Parameters
@@ -97,7 +96,7 @@ def check_document(document: Document, rules: Rules, symbols: Mapping[str, Any])
 
 
 class _Checker:
-    def __init__(self, document: Document, rules: Rules, symbols: Mapping[str, Any]) -> None:
+    def __init__(self, document: Document, rules: Rules, symbols: Mapping[str, object]) -> None:
         self._document = document
         self._rules = rules
         self._symbols = symbols

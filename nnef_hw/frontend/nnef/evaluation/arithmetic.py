@@ -179,5 +179,5 @@ def cast(function: str, value: Any, location: Location) -> Any:
     return result
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)

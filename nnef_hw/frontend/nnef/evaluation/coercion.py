@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from nnef_hw.frontend.nnef.language.syntax import (
     ArrayType,
     PrimitiveType,
@@ -22,14 +20,14 @@ class MismatchError(Exception):
     """A value that cannot be converted to the declared type; the text names the expected type."""
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> object:
     """Return the numbers of a constant tensor as Python values; other values as they are."""
     if isinstance(value, Tensor) and value.data is not None:
         return value.data.tolist()
     return value
 
 
-def coerced(value: Any, wanted: Type, dtype: str | None) -> Any:
+def coerced(value: object, wanted: Type, dtype: str | None) -> object:
     """Convert an argument to the type of its parameter.
 
     An integer stands for a scalar, a number for an array of one, a constant tensor for numbers,
@@ -52,7 +50,7 @@ def coerced(value: Any, wanted: Type, dtype: str | None) -> Any:
         raise MismatchError(f"must be {wanted}, not {shown}") from None
 
 
-def _converted(value: Any, wanted: Type, dtype: str | None) -> Any:
+def _converted(value: object, wanted: Type, dtype: str | None) -> object:
     if isinstance(wanted, TensorType):
         item = dtype if wanted.item == "?" else wanted.item
         if type(value) is int and item == "scalar":
@@ -74,7 +72,7 @@ def _converted(value: Any, wanted: Type, dtype: str | None) -> Any:
     return _primitive(value, wanted, dtype)
 
 
-def _primitive(value: Any, wanted: PrimitiveType, dtype: str | None) -> Any:
+def _primitive(value: object, wanted: PrimitiveType, dtype: str | None) -> object:
     while isinstance(value, list) and len(value) == 1:
         (value,) = value
     name = dtype if wanted.name == "?" else wanted.name

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
 
 from nnef_hw.errors import Location, NnefHwError, UnsupportedError
 from nnef_hw.frontend.building.builder import Builder
@@ -53,7 +52,7 @@ class Evaluator(Evaluation):
         fragments: Mapping[str, Declaration],
         data: VariableData,
         *,
-        symbols: Mapping[str, Any] | None = None,
+        symbols: Mapping[str, object] | None = None,
         quantized: Collection[str] = (),
         expand: bool = False,
     ) -> None:
@@ -77,7 +76,7 @@ class Evaluator(Evaluation):
         value = self.evaluate(assignment.value, scope, names)
         unpack(self, assignment.target, value, scope)
 
-    def evaluate(self, expression: Expression, scope: Scope, names: Names = None) -> Any:
+    def evaluate(self, expression: Expression, scope: Scope, names: Names = None) -> object:
         return METHODS[type(expression)](self, expression, scope, names)
 
     def declaration(self, name: str, location: Location, *, library: bool = False) -> Declaration:
@@ -103,14 +102,14 @@ class Evaluator(Evaluation):
     def invoke(
         self,
         declaration: Declaration,
-        arguments: Mapping[str, Any],
+        arguments: Mapping[str, object],
         dtype: str | None,
         names: Names,
         places: Mapping[str, Location],
         location: Location,
         scope: Scope,
-    ) -> Any:
-        values: dict[str, Any] = {}
+    ) -> object:
+        values: dict[str, object] = {}
         for parameter in declaration.parameters:
             if parameter.name in arguments:
                 value = arguments[parameter.name]
@@ -183,7 +182,7 @@ class Evaluator(Evaluation):
             "the data-type of the result is not known", f"write {call.op}<scalar>(...)"
         )
 
-    def _expanded(self, call: Invoked) -> Any:
+    def _expanded(self, call: Invoked) -> object:
         declaration, outer = call.declaration, call.scope
         assert declaration.body is not None
         self.count_step(call.location)
@@ -217,7 +216,7 @@ class Evaluator(Evaluation):
         return values[0] if len(values) == 1 else tuple(values)
 
     @staticmethod
-    def _result(call: Invoked, name: str, scope: Scope) -> Any:
+    def _result(call: Invoked, name: str, scope: Scope) -> object:
         if name not in scope.values:
             raise call.error(f"the fragment never assigns its result {name!r}")
         return scope.values[name]
@@ -244,7 +243,7 @@ class Evaluator(Evaluation):
         return [self._target_names(item, scope) for item in target.items]
 
 
-def _parts(value: Any) -> Iterator[Any]:
+def _parts(value: object) -> Iterator[object]:
     if isinstance(value, list | tuple):
         for item in value:
             yield from _parts(item)

@@ -49,7 +49,7 @@ class Evaluation(ABC):
         fragments: Mapping[str, Declaration],
         data: VariableData,
         *,
-        symbols: Mapping[str, Any],
+        symbols: Mapping[str, object],
         quantized: Collection[str],
         typed: bool,
     ) -> None:
@@ -78,7 +78,7 @@ class Evaluation(ABC):
         """
 
     @abstractmethod
-    def evaluate(self, expression: Expression, scope: Scope, names: Names = None) -> Any:
+    def evaluate(self, expression: Expression, scope: Scope, names: Names = None) -> object:
         """Return the value of an expression."""
 
     @abstractmethod
@@ -101,13 +101,13 @@ class Evaluation(ABC):
     def invoke(
         self,
         declaration: Declaration,
-        arguments: Mapping[str, Any],
+        arguments: Mapping[str, object],
         dtype: str | None,
         names: Names,
         places: Mapping[str, Location],
         location: Location,
         scope: Scope,
-    ) -> Any:
+    ) -> object:
         """Return the results of an operator: a value, or a tuple of several.
 
         Parameters
@@ -149,7 +149,7 @@ class Evaluation(ABC):
             return wanted
         return self.builder.unique(wanted)
 
-    def tensor(self, value: Any, name: str, location: Location) -> Tensor:
+    def tensor(self, value: object, name: str, location: Location) -> Tensor:
         """Return a value as a tensor: numbers become constants.
 
         Raises
@@ -182,5 +182,5 @@ def _array(value: list[Any], location: Location) -> Any:
     return data
 
 
-def _nested(value: Any) -> Any:
+def _nested(value: object) -> object:
     return [_nested(item) for item in value] if isinstance(value, list) else plain(value)

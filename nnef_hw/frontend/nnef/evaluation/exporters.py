@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
 
 import numpy as np
 
@@ -167,7 +166,7 @@ def _make_scalars(call: Invoked, name: str) -> None:
         (call.values[name],) = builder.node("cast", [value], {}, wanted, location=call.location)
 
 
-def batch_normalization(call: Invoked) -> Any:
+def batch_normalization(call: Invoked) -> object:
     """Normalize; parameters [1, ..., 1, C] of torch_to_nnef, behind the channels, are [1, C].
 
     Only with all of them along the last axis, as many elements as there are channels, and no value
@@ -188,7 +187,7 @@ def batch_normalization(call: Invoked) -> Any:
     return call.node()
 
 
-def _is_behind(value: Any, shape: tuple[int, ...], builder: Builder) -> bool:
+def _is_behind(value: object, shape: tuple[int, ...], builder: Builder) -> bool:
     expected = (*[1] * (len(shape) - 1), shape[1])
     return isinstance(value, Tensor) and value.shape == expected and _is_independent(value, builder)
 
@@ -215,7 +214,7 @@ def _along_channels(call: Invoked, value: Tensor) -> Tensor:
     return result
 
 
-def max_pool(call: Invoked) -> Any:
+def max_pool(call: Invoked) -> object:
     """Take the largest of each window; a warning tells that zeros of the border are in it."""
     result = call.node()
     if _has_zeros(call):
@@ -228,7 +227,7 @@ def max_pool(call: Invoked) -> Any:
     return result
 
 
-def max_pool_without_border(call: Invoked) -> Any:
+def max_pool_without_border(call: Invoked) -> object:
     """Take the largest of each window; torch_to_nnef's border 'constant' stands for 'ignore'."""
     result = call.node()
     if _has_zeros(call):

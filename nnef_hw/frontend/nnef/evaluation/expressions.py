@@ -51,11 +51,13 @@ BINARY_OPERATORS = {
 """Operators on tensors stand for invocations (specification, table 1)."""
 
 
-def _literal(evaluator: Evaluation, literal: Literal, scope: Scope, names: Names) -> Any:
+def _literal(evaluator: Evaluation, literal: Literal, scope: Scope, names: Names) -> object:
     return literal.value
 
 
-def _identifier(evaluator: Evaluation, identifier: Identifier, scope: Scope, names: Names) -> Any:
+def _identifier(
+    evaluator: Evaluation, identifier: Identifier, scope: Scope, names: Names
+) -> object:
     name = identifier.name
     if name in scope.values:
         return scope.values[name]
@@ -71,24 +73,24 @@ def _identifier(evaluator: Evaluation, identifier: Identifier, scope: Scope, nam
     )
 
 
-def _array(evaluator: Evaluation, array: Array, scope: Scope, names: Names) -> list[Any]:
+def _array(evaluator: Evaluation, array: Array, scope: Scope, names: Names) -> list[object]:
     return list(_items(evaluator, array.items, scope, names))
 
 
-def _tuple(evaluator: Evaluation, items: Tuple, scope: Scope, names: Names) -> tuple[Any, ...]:
+def _tuple(evaluator: Evaluation, items: Tuple, scope: Scope, names: Names) -> tuple[object, ...]:
     return tuple(_items(evaluator, items.items, scope, names))
 
 
 def _items(
     evaluator: Evaluation, items: Sequence[Expression], scope: Scope, names: Names
-) -> list[Any]:
+) -> list[object]:
     parts: Sequence[Names] = [None] * len(items)
     if names is not None and not isinstance(names, str) and len(names) == len(items):
         parts = names
     return [evaluator.evaluate(item, scope, part) for item, part in zip(items, parts, strict=True)]
 
 
-def _unary(evaluator: Evaluation, unary: Unary, scope: Scope, names: Names) -> Any:
+def _unary(evaluator: Evaluation, unary: Unary, scope: Scope, names: Names) -> object:
     value = evaluator.evaluate(unary.operand, scope)
     if not evaluator.typed:
         value = as_operand(evaluator, value, unary.operator, unary.operand.location)
@@ -98,7 +100,7 @@ def _unary(evaluator: Evaluation, unary: Unary, scope: Scope, names: Names) -> A
     return arithmetic.unary(unary.operator, value, unary.location)
 
 
-def _binary(evaluator: Evaluation, binary: Binary, scope: Scope, names: Names) -> Any:
+def _binary(evaluator: Evaluation, binary: Binary, scope: Scope, names: Names) -> object:
     operator = binary.operator
     left = evaluator.evaluate(binary.left, scope)
     if isinstance(left, bool) and operator in {"&&", "||"} and left == (operator == "||"):
@@ -120,12 +122,12 @@ def _binary(evaluator: Evaluation, binary: Binary, scope: Scope, names: Names) -
 def _operation(
     evaluator: Evaluation,
     op: str,
-    values: list[Any],
+    values: list[object],
     sides: list[Expression],
     location: Location,
     scope: Scope,
     names: Names,
-) -> Any:
+) -> object:
     declaration = evaluator.declaration(op, location, library=scope.library)
     parameters = [parameter.name for parameter in declaration.parameters]
     places = {name: side.location for name, side in zip(parameters, sides, strict=True)}
@@ -135,7 +137,7 @@ def _operation(
 
 def _conditional(
     evaluator: Evaluation, conditional: Conditional, scope: Scope, names: Names
-) -> Any:
+) -> object:
     condition = plain(evaluator.evaluate(conditional.condition, scope))
     if not isinstance(condition, bool):
         raise ModelError(
@@ -149,7 +151,7 @@ def _conditional(
 
 def _comprehension(
     evaluator: Evaluation, comprehension: Comprehension, scope: Scope, names: Names
-) -> list[Any]:
+) -> list[object]:
     targets = [target for target, _ in comprehension.iterators]
     sequences = [
         as_sequence(plain(evaluator.evaluate(item, scope)), item.location)
@@ -169,7 +171,7 @@ def _comprehension(
         for item in identifiers(target)
     }
     parts = () if names is None or isinstance(names, str) else names
-    result: list[Any] = []
+    result: list[object] = []
     try:
         for items in zip(*sequences, strict=True):
             evaluator.count_step(comprehension.location)
@@ -189,7 +191,7 @@ def _comprehension(
     return result
 
 
-def _subscript(evaluator: Evaluation, subscript: Subscript, scope: Scope, names: Names) -> Any:
+def _subscript(evaluator: Evaluation, subscript: Subscript, scope: Scope, names: Names) -> object:
     value = plain(evaluator.evaluate(subscript.sequence, scope))
     sequence = as_sequence(value, subscript.sequence.location)
     index = plain(evaluator.evaluate(subscript.index, scope))
@@ -203,7 +205,7 @@ def _subscript(evaluator: Evaluation, subscript: Subscript, scope: Scope, names:
     return sequence[index]
 
 
-def _range(evaluator: Evaluation, part: Range, scope: Scope, names: Names) -> Any:
+def _range(evaluator: Evaluation, part: Range, scope: Scope, names: Names) -> object:
     sequence = as_sequence(plain(evaluator.evaluate(part.sequence, scope)), part.sequence.location)
     begin, end = (
         default
@@ -221,7 +223,7 @@ def _range(evaluator: Evaluation, part: Range, scope: Scope, names: Names) -> An
     return sequence[begin:end]
 
 
-def _builtin(evaluator: Evaluation, builtin: Builtin, scope: Scope, names: Names) -> Any:
+def _builtin(evaluator: Evaluation, builtin: Builtin, scope: Scope, names: Names) -> object:
     value = evaluator.evaluate(builtin.argument, scope)
     if builtin.function == "shape_of":
         return list(value.shape) if isinstance(value, Tensor) else []
@@ -234,7 +236,9 @@ def _builtin(evaluator: Evaluation, builtin: Builtin, scope: Scope, names: Names
     return arithmetic.cast(builtin.function, value, builtin.location)
 
 
-def _invocation(evaluator: Evaluation, invocation: Invocation, scope: Scope, names: Names) -> Any:
+def _invocation(
+    evaluator: Evaluation, invocation: Invocation, scope: Scope, names: Names
+) -> object:
     declaration = evaluator.declaration(
         invocation.operator, invocation.location, library=scope.library
     )
@@ -247,7 +251,7 @@ def _invocation(evaluator: Evaluation, invocation: Invocation, scope: Scope, nam
     )
 
 
-def unpack(evaluator: Evaluation, target: Expression, value: Any, scope: Scope) -> None:
+def unpack(evaluator: Evaluation, target: Expression, value: object, scope: Scope) -> None:
     """Give the identifiers of a target their parts of a value."""
     if isinstance(target, Identifier):
         scope.values[target.name] = value
@@ -264,7 +268,7 @@ def unpack(evaluator: Evaluation, target: Expression, value: Any, scope: Scope) 
         unpack(evaluator, item, part, scope)
 
 
-def _same(left: Any, right: Any) -> bool:
+def _same(left: object, right: object) -> bool:
     """Compare deeply; a tensor equals only itself."""
     if isinstance(left, list | tuple) and isinstance(right, list | tuple):
         return len(left) == len(right) and all(map(_same, left, right))

@@ -80,7 +80,7 @@ class Invoked:
             except MismatchError as error:
                 raise self.error(f"{name!r} {error}", at=name) from None
 
-    def node(self) -> Any:
+    def node(self) -> object:
         """Add the operator's own node, with the values as they are now; return its results."""
         evaluator = self.evaluator
         declaration = self.declaration
@@ -94,7 +94,7 @@ class Invoked:
             names = [evaluator.claim(item) for item in wanted]
             name = names[0] if names else self.name
         inputs: list[Tensor] = []
-        attrs: dict[str, Any] = {}
+        attrs: dict[str, object] = {}
         for parameter in declaration.parameters:
             value = self.values[parameter.name]
             if not parameter.is_tensor:

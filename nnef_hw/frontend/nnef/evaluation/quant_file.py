@@ -48,7 +48,7 @@ _TYPES = {
 }
 _TENSORS = {"min", "max", "zero_point", "scale"}
 _NAMES: dict[type, str] = {bool: "logical", int: "integer", float: "scalar", str: "string"}
-_TRACT_DEFAULTS: Mapping[str, Any] = MappingProxyType({"signed": True, "symmetric": False})
+_TRACT_DEFAULTS: Mapping[str, object] = MappingProxyType({"signed": True, "symmetric": False})
 _MAX_BITS = 64
 _MAX_INTEGER = 1 << 63
 
@@ -195,7 +195,7 @@ class _Line:
                 location=self._call.location,
             )
         arguments = self._match(_PARAMETERS[op])
-        args: dict[str, Any] = {}
+        args: dict[str, object] = {}
         for key in _PARAMETERS[op]:
             if key in arguments:
                 args[key] = self._value(key, arguments[key])
@@ -233,7 +233,7 @@ class _Line:
             arguments[name] = argument
         return arguments
 
-    def _value(self, key: str, argument: Argument) -> Any:
+    def _value(self, key: str, argument: Argument) -> object:
         where = argument.value.location
         value = self._evaluated(argument.value)
         if not isinstance(value, list):
@@ -254,7 +254,7 @@ class _Line:
             raise self._error(f"the array for {key!r} is empty", where)
         return array
 
-    def _nested(self, key: str, value: Any, where: Location) -> Any:
+    def _nested(self, key: str, value: object, where: Location) -> object:
         if isinstance(value, list):
             return [self._nested(key, item, where) for item in value]
         return self._typed(key, value, where)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from nnef_hw.errors import UsageError
 from nnef_hw.frontend.nnef.evaluation.exporters import (
@@ -18,7 +18,7 @@ from nnef_hw.frontend.nnef.language.syntax import Document
 
 __all__ = ["LENIENT", "STRICT", "Lowering", "Rules"]
 
-Lowering: TypeAlias = Callable[[Invoked], Any]
+Lowering: TypeAlias = Callable[[Invoked], object]
 """Makes the results of an operator: a tensor, a list, or a tuple of several results."""
 
 
@@ -97,7 +97,7 @@ class Rules:
     conversions: bool = False
     fold: bool = False
     tract_data: bool = False
-    symbols: Callable[[Document, Mapping[str, int]], Mapping[str, Any]] = _no_symbols
+    symbols: Callable[[Document, Mapping[str, int]], Mapping[str, object]] = _no_symbols
     externals: frozenset[str] = frozenset({"external"})
     extensions: tuple[str, ...] = (
         "KHR_enable_fragment_definitions",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from nnef_hw.errors import Location
 
@@ -36,7 +36,7 @@ class Scope:
         Whether the body is a library's: the document's fragments are not known there.
     """
 
-    values: dict[str, Any]
+    values: dict[str, object]
     location: Location | None = None
     prefix: str = ""
     results: Mapping[str, Names] = field(default_factory=dict)

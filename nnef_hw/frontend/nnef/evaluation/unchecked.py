@@ -13,7 +13,7 @@ __all__ = ["as_index", "as_operand", "as_sequence"]
 _EQUALITY = {"==", "!="}
 
 
-def as_operand(evaluator: Evaluation, value: Any, operator: str, location: Location) -> Any:
+def as_operand(evaluator: Evaluation, value: object, operator: str, location: Location) -> object:
     """Return an operand: a number, or a tensor, which an array stands for.
 
     Raises
@@ -49,7 +49,7 @@ def as_sequence(value: Any, location: Location) -> Any:
     )
 
 
-def as_index(value: Any, location: Location) -> int:
+def as_index(value: object, location: Location) -> int:
     """Return an integer.
 
     Raises
@@ -64,5 +64,5 @@ def as_index(value: Any, location: Location) -> int:
     )
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     return f"the tensor {value.name!r}" if isinstance(value, Tensor) else repr(value)

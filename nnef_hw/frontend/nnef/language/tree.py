@@ -239,7 +239,7 @@ class _TreeBuilder:
         )
         return syntax.Comprehension(iterators, condition, value, bracket.location)
 
-    def iterators(self, children: _Children) -> tuple[Any, ...]:
+    def iterators(self, children: _Children) -> tuple[object, ...]:
         return tuple(children)
 
     def iterator(self, children: _Children) -> tuple[syntax.Expression, syntax.Expression]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from nnef_hw.frontend.nnef.evaluation.invocation import Invoked
 from nnef_hw.frontend.nnef.tract.values import cast, promote
@@ -17,7 +16,7 @@ _SHIFTS = {"tract_shl": "shift_left", "tract_shr": "shift_right"}
 _BITWISE = {"tract_core_bitand": "and", "tract_core_bitor": "or", "tract_core_bitxor": "xor"}
 
 
-def _arithmetic(call: Invoked) -> Any:
+def _arithmetic(call: Invoked) -> object:
     if promote(call, "x", "y") == "logical":
         for parameter in ("x", "y"):
             call.values[parameter] = cast(call, call.tensor(parameter), "integer")
@@ -25,18 +24,18 @@ def _arithmetic(call: Invoked) -> Any:
     return call.node()
 
 
-def _comparison(call: Invoked) -> Any:
+def _comparison(call: Invoked) -> object:
     promote(call, "x", "y")
     return call.node()
 
 
-def _select(call: Invoked) -> Any:
+def _select(call: Invoked) -> object:
     call.dtype = promote(call, "true_value", "false_value")
     call.values["condition"] = cast(call, call.tensor("condition"), "logical")
     return call.node()
 
 
-def _concat(call: Invoked) -> Any:
+def _concat(call: Invoked) -> object:
     parts = {f"values_{index}": value for index, value in enumerate(call.values["values"])}
     call.values |= parts
     call.dtype = promote(call, *parts)
@@ -44,20 +43,20 @@ def _concat(call: Invoked) -> Any:
     return call.node()
 
 
-def _bitwise(call: Invoked) -> Any:
+def _bitwise(call: Invoked) -> object:
     op, dtype = _BITWISE[call.op], promote(call, "x", "y")
     _check_bits(call, dtype)
     name = op if dtype == "logical" else f"bit_{op}"
     return call.call(name, call.tensor("x"), call.tensor("y"), names=call.names)
 
 
-def _bitwise_not(call: Invoked) -> Any:
+def _bitwise_not(call: Invoked) -> object:
     x: Tensor = call.tensor("x")
     _check_bits(call, x.dtype)
     return call.call("not" if x.dtype == "logical" else "bit_not", x, names=call.names)
 
 
-def _shift(call: Invoked) -> Any:
+def _shift(call: Invoked) -> object:
     _check_bits(call, promote(call, "x", "y"))
     x, y = (cast(call, call.tensor(parameter), "integer") for parameter in ("x", "y"))
     return call.call(_SHIFTS[call.op], x, y, names=call.names)
@@ -68,7 +67,7 @@ def _check_bits(call: Invoked, dtype: str) -> None:
         raise call.error("scalars have no bits", "cast them: tract_core_cast(x, to = 'i64')")
 
 
-ELEMENTWISE: Mapping[str, Callable[[Invoked], Any]] = {
+ELEMENTWISE: Mapping[str, Callable[[Invoked], object]] = {
     **dict.fromkeys(_ARITHMETIC, _arithmetic),
     **dict.fromkeys(_COMPARISONS, _comparison),
     **dict.fromkeys(_BITWISE, _bitwise),

@@ -42,7 +42,7 @@ class _Loop:
     states: dict[str, tuple[Tensor, str]]
     outputs: list[tuple[str, str, int, int]]
     full: dict[str, Tensor] = field(default_factory=dict)
-    attrs: dict[str, Any] = field(default_factory=dict)
+    attrs: dict[str, object] = field(default_factory=dict)
 
 
 def identifier_of(label: str) -> str:
@@ -51,7 +51,7 @@ def identifier_of(label: str) -> str:
     return escaped if re.match(r"[^\W\d]", label) else f"_{escaped}"
 
 
-def _scan(call: Invoked) -> Any:
+def _scan(call: Invoked) -> object:
     values = call.values
     for key in ("skip", "external_state"):
         if values[key]:
@@ -86,7 +86,7 @@ def _scan(call: Invoked) -> Any:
     return _run(call, loop)
 
 
-def _place(call: Invoked, place: list[Any]) -> tuple[str, int, int]:
+def _place(call: Invoked, place: list[object]) -> tuple[str, int, int]:
     """Return what is behind the label of an output: kind, axis and step; old files have no step."""
     match [plain(item) for item in place]:
         case [str(kind), int(axis)]:
@@ -100,7 +100,7 @@ def _place(call: Invoked, place: list[Any]) -> tuple[str, int, int]:
     )
 
 
-def _found(call: Invoked, label: Any, identifiers: set[str], parameter: str) -> str:
+def _found(call: Invoked, label: object, identifiers: set[str], parameter: str) -> str:
     """Return the identifier in the fragment that a label of the loop means."""
     if not isinstance(label, str):
         raise call.error(f"{label!r} is not a name", at=parameter)
@@ -114,11 +114,11 @@ def _found(call: Invoked, label: Any, identifiers: set[str], parameter: str) -> 
     )
 
 
-def _tensor(call: Invoked, value: Any, name: str) -> Tensor:
+def _tensor(call: Invoked, value: object, name: str) -> Tensor:
     return call.evaluator.tensor(value, f"{call.name}_{name}", call.location)
 
 
-def _run(call: Invoked, loop: _Loop) -> Any:
+def _run(call: Invoked, loop: _Loop) -> object:
     """Add the loop's node; return its result, or the tuple of them."""
     body, names = _body(call, loop)
     states, ends = names[: len(loop.states)], names[len(loop.states) :]
@@ -164,7 +164,7 @@ def _body(call: Invoked, loop: _Loop) -> tuple[Graph, list[str]]:
     assert fragment.body is not None
     evaluator = outer.nested(fragment.name)
     builder = evaluator.builder
-    values: dict[str, Any] = dict(loop.attrs)
+    values: dict[str, object] = dict(loop.attrs)
     slices = {
         name: (*tensor.shape[:axis], abs(step), *tensor.shape[axis + 1 :])
         for name, (tensor, axis, step) in loop.scanned.items()
@@ -206,7 +206,7 @@ def _library_loop(call: Invoked, fragment: str, **parts: Any) -> Any:
     return _run(call, _Loop(load_library("tract")[fragment], **parts))
 
 
-def _gru(call: Invoked) -> Any:
+def _gru(call: Invoked) -> object:
     """Run a GRU whose input, results and states are [batch, time, ...]."""
     values = call.values
     for key, wanted in (("projected", False), ("emit_y", True)):
@@ -240,7 +240,7 @@ def _gru(call: Invoked) -> Any:
     )
 
 
-def _running_norm(call: Invoked, fragment: str, **attrs: Any) -> Any:
+def _running_norm(call: Invoked, fragment: str, **attrs: object) -> object:
     """Normalize by a running average along an axis."""
     values, axis = call.values, call.values["axis"]
     if values["skip"]:
@@ -262,18 +262,18 @@ def _running_norm(call: Invoked, fragment: str, **attrs: Any) -> Any:
     )
 
 
-def _mean_norm(call: Invoked) -> Any:
+def _mean_norm(call: Invoked) -> object:
     return _running_norm(call, "tract_exp_mean_step", factor=call.values["scaling_factor"])
 
 
-def _unit_norm(call: Invoked) -> Any:
+def _unit_norm(call: Invoked) -> object:
     values = call.values
     return _running_norm(
         call, "tract_exp_unit_step", least=values["epsilon"], complex=values["complex"]
     )
 
 
-LOOPS: Mapping[str, Callable[[Invoked], Any]] = {
+LOOPS: Mapping[str, Callable[[Invoked], object]] = {
     "tract_core_scan": _scan,
     "tract_core_gru_seq": _gru,
     "tract_extra_exp_mean_norm": _mean_norm,

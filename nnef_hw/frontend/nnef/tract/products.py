@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -43,13 +42,13 @@ def legacy_expression(call: Invoked, rank: int) -> str:
     return f"{terms[0]},{terms[1]}->{terms[2]}"
 
 
-def _matmul(call: Invoked) -> Any:
+def _matmul(call: Invoked) -> object:
     left, right = call.tensor("A"), call.tensor("B")
     expression = legacy_expression(call, len(left.shape))
     return call.call("einsum", [left, right], expr=expression, names=call.names)
 
 
-def _attention(call: Invoked) -> Any:
+def _attention(call: Invoked) -> object:
     """Scaled dot-product attention; several heads of q may share one of k and v."""
     q, k, v = (call.tensor(key) for key in ("q", "k", "v"))
     rank = len(q.shape)
@@ -98,7 +97,7 @@ def _aligned(call: Invoked, mask: Tensor, rank: int) -> Tensor:
     return result
 
 
-def _masked_softmax(call: Invoked) -> Any:
+def _masked_softmax(call: Invoked) -> object:
     scores = call.call("mul", call.tensor("input"), call.values["scale"])
     mask = call.values["mask"] = call.tensor("mask")
     last = [len(scores.shape) - 1]
@@ -110,7 +109,7 @@ def _masked_softmax(call: Invoked) -> Any:
     return call.call("select", mask, weights, 0.0, names=call.names)
 
 
-PRODUCTS: Mapping[str, Callable[[Invoked], Any]] = {
+PRODUCTS: Mapping[str, Callable[[Invoked], object]] = {
     "tract_core_einsum": _einsum,
     "tract_core_matmul": _matmul,
     "tract_transformers_sdpa": _attention,

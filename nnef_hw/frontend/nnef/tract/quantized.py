@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
 
 from nnef_hw.frontend.nnef.evaluation.invocation import Invoked
 from nnef_hw.frontend.nnef.evaluation.scope import Names
@@ -19,7 +18,7 @@ __all__ = ["QUANTIZED"]
 _INTEGER = re.compile(r"([iu])(8|16|32|64)", re.IGNORECASE)
 
 
-def _real(call: Invoked, value: Any, parameter: str, side: str) -> Tensor:
+def _real(call: Invoked, value: object, parameter: str, side: str) -> Tensor:
     """Return codes as the numbers they stand for; tensors with a quantization are numbers."""
     tensor = call.evaluator.tensor(value, f"{call.name}_{parameter}", call.location)
     if tensor.quant is not None:
@@ -108,7 +107,7 @@ def _conv(call: Invoked) -> Tensor:
     )
 
 
-QUANTIZED: Mapping[str, Callable[[Invoked], Any]] = {
+QUANTIZED: Mapping[str, Callable[[Invoked], object]] = {
     "tract_core_qmatmul": _matmul,
     "tract_core_einsum_q": _einsum,
     "tract_core_qconv": _conv,

@@ -19,7 +19,7 @@ _MAX_SCALE = 1 << 16
 _LETTERS = "abcdefghijklmnop"
 
 
-def _resize(call: Invoked) -> Any:
+def _resize(call: Invoked) -> object:
     source = call.tensor("input").shape
     has_scales = is_present(call, "scales")
     has_sizes = "sizes" in call.values and is_present(call, "sizes")
@@ -49,7 +49,7 @@ def _resize(call: Invoked) -> Any:
     return call.call("resize", call.tensor("input"), names=call.names, **attrs, **_onnx_attrs(call))
 
 
-def _onnx_attrs(call: Invoked) -> dict[str, Any]:
+def _onnx_attrs(call: Invoked) -> dict[str, object]:
     if call.op != "tract_onnx_resize":
         return {}
     if call.values["coord_transformer"] == "tf_crop_and_resize":
@@ -94,14 +94,14 @@ def _transform(call: Invoked, tensor: Tensor, axis: int, matrix: NDArray[Any]) -
     return call.call("einsum", [tensor, constant], expr=expression, names=call.names)
 
 
-def _fft(call: Invoked) -> Any:
+def _fft(call: Invoked) -> object:
     tensor, axis = call.tensor("input"), call.values["axis"]
     _check_complex(call, tensor)
     matrix = _fourier(tensor.shape[axis], inverse=call.values["inverse"])
     return _transform(call, tensor, axis, matrix)
 
 
-def _stft(call: Invoked) -> Any:
+def _stft(call: Invoked) -> object:
     """Transform overlapping frames: gathered, so that they have a dimension of their own."""
     tensor, axis = call.tensor("input"), call.values["axis"]
     _check_complex(call, tensor)
@@ -131,7 +131,7 @@ def _window(call: Invoked, frame: int) -> NDArray[Any]:
     return np.pad(window, (before, frame - len(window) - before))
 
 
-def _grid_sample(call: Invoked) -> Any:
+def _grid_sample(call: Invoked) -> object:
     """Look up pixels [N, C, H, W] at coordinates [N, P, Q, (x, y)] from -1 to 1."""
     source, grid = call.tensor("input"), call.tensor("grid")
     mode, padding = call.values["mode"], call.values["padding_mode"]
@@ -196,7 +196,7 @@ def _as_integers(call: Invoked, tensor: Tensor) -> Tensor:
     return result
 
 
-SAMPLING: Mapping[str, Callable[[Invoked], Any]] = {
+SAMPLING: Mapping[str, Callable[[Invoked], object]] = {
     "tract_core_resize": _resize,
     "tract_onnx_resize": _resize,
     "tract_core_fft": _fft,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -71,7 +70,7 @@ def _range(call: Invoked) -> Tensor:
     return call.evaluator.builder.constant(call.name, data, location=call.location)
 
 
-def _broadcast(call: Invoked) -> Any:
+def _broadcast(call: Invoked) -> object:
     shape, tensor = extents(call, "shape"), call.tensor("input")
     if any(extent < 1 for extent in shape):
         raise call.error(f"shape {shape} must be positive", at="shape")
@@ -81,12 +80,12 @@ def _broadcast(call: Invoked) -> Any:
     return call.call("broadcast", tensor, shape=shape, names=call.names)
 
 
-def _reshape(call: Invoked) -> Any:
+def _reshape(call: Invoked) -> object:
     call.dtype = call.tensor("input").dtype
     return as_standard(call, shape=extents(call, "shape"))
 
 
-def _squeeze(call: Invoked) -> Any:
+def _squeeze(call: Invoked) -> object:
     """Remove axes one after the other, the last first; an axis may be named repeatedly."""
     left = list(range(len(call.tensor("input").shape)))
     removed = [
@@ -96,7 +95,7 @@ def _squeeze(call: Invoked) -> Any:
     return as_standard(call, axes=sorted(removed))
 
 
-def _unsqueeze(call: Invoked) -> Any:
+def _unsqueeze(call: Invoked) -> object:
     """Insert axes one after the other, the first first; an axis may be named repeatedly."""
     axes: list[int] = []
     for axis in sorted(call.values["axes"]):
@@ -104,17 +103,17 @@ def _unsqueeze(call: Invoked) -> Any:
     return as_standard(call, axes=sorted(axes))
 
 
-def _tile(call: Invoked) -> Any:
+def _tile(call: Invoked) -> object:
     return as_standard(call, repeats=extents(call, "repeats"))
 
 
-def _pad(call: Invoked) -> Any:
+def _pad(call: Invoked) -> object:
     if call.values["border"] == "replicated":
         call.values["border"] = "replicate"
     return call.node()
 
 
-def _slice(call: Invoked) -> Any:
+def _slice(call: Invoked) -> object:
     """Slice; an end of 0 or less counts from the end of the axis, whatever the stride."""
     source, axes = call.tensor("input").shape, call.values["axes"]
     begin, end = list(call.values["begin"]), list(call.values["end"])
@@ -131,7 +130,7 @@ def _slice(call: Invoked) -> Any:
     return as_standard(call, begin=begin, end=end)
 
 
-def _downsample(call: Invoked) -> Any:
+def _downsample(call: Invoked) -> object:
     tensor, axis = call.tensor("input"), call.values["axis"]
     stride, modulo = call.values["stride"], call.values["modulo"]
     if not 0 <= axis < len(tensor.shape):
@@ -142,19 +141,19 @@ def _downsample(call: Invoked) -> Any:
     return as_standard(call, "slice", axes=[axis], begin=[begin], end=[end], stride=[stride])
 
 
-def _gather(call: Invoked) -> Any:
+def _gather(call: Invoked) -> object:
     tensor, axis = call.tensor("input"), call.values["axis"]
     return call.call("gather", tensor, indices(call), axis=axis, names=call.names)
 
 
-def _gather_elements(call: Invoked) -> Any:
+def _gather_elements(call: Invoked) -> object:
     op = call.op.removeprefix("tract_core_")
     key = "axis" if op == "gather_elements" else "batch_dims"
     found = {key: call.values[key]}
     return call.call(op, call.tensor("input"), indices(call), names=call.names, **found)
 
 
-def _scatter(call: Invoked) -> Any:
+def _scatter(call: Invoked) -> object:
     op = call.op.removeprefix("tract_core_")
     tensor, updates = call.tensor("input"), call.tensor("updates")
     dtype = "scalar" if "scalar" in {tensor.dtype, updates.dtype} else tensor.dtype
@@ -163,14 +162,14 @@ def _scatter(call: Invoked) -> Any:
     return call.call(op, *arguments, names=call.names, **found)
 
 
-def _one_hot(call: Invoked) -> Any:
+def _one_hot(call: Invoked) -> object:
     values = (call.values["value_off"], call.values["value_on"])
     depth, axis = call.values["dim"], call.values["axis"]
     arguments = indices(call, "input"), *values
     return call.call("one_hot", *arguments, depth=depth, axis=axis, names=call.names)
 
 
-SHAPES: Mapping[str, Callable[[Invoked], Any]] = {
+SHAPES: Mapping[str, Callable[[Invoked], object]] = {
     "tract_core_external": _external,
     "tract_core_cast": _cast,
     "tract_core_shape_of": _shape_of,

@@ -35,7 +35,7 @@ _ARITHMETIC: Mapping[type, Callable[[int, int], int]] = {
 }
 
 
-def symbol_values(document: Document, dims: Mapping[str, int]) -> dict[str, Any]:
+def symbol_values(document: Document, dims: Mapping[str, int]) -> dict[str, object]:
     """Return the values of the identifiers that a document of tract uses without assigning them.
 
     These are ``inf``, ``nan`` and the symbols: declared by ``extension tract_symbol``, or just

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from nnef_hw.errors import Location, ModelError
 from nnef_hw.frontend.nnef.archive.archive import Archive
@@ -41,8 +40,8 @@ def rendered(text: str, archive: Archive, where: Location) -> str:
         ) from None
 
 
-def _resources(archive: Archive) -> dict[str, Any]:
-    result: dict[str, Any] = {}
+def _resources(archive: Archive) -> dict[str, object]:
+    result: dict[str, object] = {}
     for name in archive.names(_SUFFIX):
         try:
             result[name.removesuffix(_SUFFIX)] = json.loads(archive.read(name))

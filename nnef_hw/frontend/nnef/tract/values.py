@@ -86,7 +86,7 @@ def extents(call: Invoked, parameter: str) -> list[int]:
     return result
 
 
-def _flat(call: Invoked, parameter: str, value: Any) -> Iterator[Any]:
+def _flat(call: Invoked, parameter: str, value: object) -> Iterator[object]:
     if isinstance(value, list):
         for item in value:
             yield from _flat(call, parameter, item)
@@ -159,7 +159,7 @@ def indices(call: Invoked, parameter: str = "indices") -> Tensor:
     return cast(call, call.tensor(parameter), "integer")
 
 
-def as_standard(call: Invoked, op: str | None = None, **values: Any) -> Any:
+def as_standard(call: Invoked, op: str | None = None, **values: object) -> object:
     """Make the node of an operator of the standard from these values in place of the given."""
     declaration = load_library("standard")[op or call.op]
     return replace(call, declaration=declaration, values={**call.values, **values}).node()

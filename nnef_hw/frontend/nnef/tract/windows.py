@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from nnef_hw.ir import Quantization, Tensor
 __all__ = ["WINDOWS"]
 
 
-def _conv(call: Invoked) -> Any:
+def _conv(call: Invoked) -> object:
     call.values["bias"] = _bias(call)
     return call.node()
 
@@ -31,7 +30,7 @@ def _bias(call: Invoked) -> Tensor:
     return result
 
 
-def _deconv(call: Invoked) -> Any:
+def _deconv(call: Invoked) -> object:
     """Transpose the filter: tract's has the shape [outputs, inputs / groups, ...]."""
     source, kernel = call.tensor("input"), call.tensor("filter")
     if len(kernel.shape) != len(source.shape) or len(kernel.shape) < 3:
@@ -87,7 +86,7 @@ def _moved(call: Invoked, quant: Quantization | None, groups: int) -> Quantizati
     return replace(quant, args=args)
 
 
-def _max_pool(call: Invoked) -> Any:
+def _max_pool(call: Invoked) -> object:
     """Leave out the border, where the specification lets zeros take part."""
     padded = any(map(any, call.values["padding"])) or not call.values["padding"]
     if call.values["border"] == "constant" and padded and math.prod(call.values["size"]) > 1:
@@ -95,7 +94,7 @@ def _max_pool(call: Invoked) -> Any:
     return call.node()
 
 
-WINDOWS: Mapping[str, Callable[[Invoked], Any]] = {
+WINDOWS: Mapping[str, Callable[[Invoked], object]] = {
     "conv": _conv,
     "deconv": _deconv,
     "max_pool": _max_pool,

@@ -193,6 +193,6 @@ def _result_kinds(node: Node, declaration: Declaration) -> list[str | None]:
 
 
 def _kind(parameter: Parameter) -> str | None:
-    kind: Any = parameter.type.item if isinstance(parameter.type, ArrayType) else parameter.type
+    kind: object = parameter.type.item if isinstance(parameter.type, ArrayType) else parameter.type
     assert isinstance(kind, TensorType)
     return kind.item

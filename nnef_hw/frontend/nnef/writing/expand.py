@@ -52,7 +52,7 @@ def _expand(node: Node, declaration: Declaration, evaluator: Evaluator) -> None:
     builder = evaluator.builder
     location = node.location or Location(builder.name)
     inputs = iter(builder.tensors[name] for name in node.inputs)
-    arguments: dict[str, Any] = {}
+    arguments: dict[str, object] = {}
     for parameter in declaration.parameters:
         if not parameter.is_tensor:
             arguments[parameter.name] = node.attrs[parameter.name]

@@ -21,8 +21,8 @@ from nnef_hw.ir import Graph, Node, Quantization, Stage, State, Tensor
 __all__ = ["decode_graph", "encode_graph"]
 
 Array = NDArray[Any]
-TensorData = Callable[[Tensor, Array], Any]
-AttrData = Callable[[Node, str, Array], Any]
+TensorData = Callable[[Tensor, Array], object]
+AttrData = Callable[[Node, str, Array], object]
 
 _NUMBERS: dict[str, Any] = {
     "add_requant": AddRequant,
@@ -56,8 +56,8 @@ class _Encoder:
     def __init__(self, tensor_data: TensorData, attr_data: AttrData, *, locations: bool) -> None:
         self._tensor_data, self._attr_data, self._locations = tensor_data, attr_data, locations
 
-    def graph(self, graph: Graph) -> dict[str, Any]:
-        value: dict[str, Any] = {
+    def graph(self, graph: Graph) -> dict[str, object]:
+        value: dict[str, object] = {
             "name": graph.name,
             "stage": graph.stage.value,
             "inputs": list(graph.inputs),
@@ -83,7 +83,7 @@ class _Encoder:
             }
         return value
 
-    def _tensor(self, tensor: Tensor) -> dict[str, Any]:
+    def _tensor(self, tensor: Tensor) -> dict[str, object]:
         value = {
             "name": tensor.name,
             "shape": list(tensor.shape),
@@ -100,7 +100,7 @@ class _Encoder:
                 value["quant"]["ties_to_even"] = True
         return value
 
-    def _node(self, node: Node) -> dict[str, Any]:
+    def _node(self, node: Node) -> dict[str, object]:
         return {
             "op": node.op,
             "inputs": list(node.inputs),
@@ -114,7 +114,7 @@ class _Encoder:
             return {}
         return {"location": list(astuple(location.in_file))}
 
-    def _value(self, value: Any, node: Node, key: str) -> Any:
+    def _value(self, value: object, node: Node, key: str) -> object:
         if value is None or isinstance(value, bool | str):
             return value
         if isinstance(value, int | np.integer):
@@ -134,16 +134,16 @@ class _Encoder:
             return {"graph": self._body(value, node, key)}
         raise TypeError(f"{node.name}: attribute {key} of {type(value).__name__} cannot be saved")
 
-    def _body(self, body: Graph, node: Node, key: str) -> dict[str, Any]:
+    def _body(self, body: Graph, node: Node, key: str) -> dict[str, object]:
         """Return a graph that is an attribute; its constants are stored as attributes are."""
 
-        def data(tensor: Tensor, array: Array) -> Any:
+        def data(tensor: Tensor, array: Array) -> object:
             return self._attr_data(node, f"{key}.{tensor.name}", array)
 
         return _Encoder(data, self._attr_data, locations=self._locations).graph(body)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     """Return an argument of a quantization; an array as nested lists behind its dtype."""
     if isinstance(value, np.ndarray):
         return {"array": value.tolist(), "dtype": value.dtype.name}
@@ -214,7 +214,7 @@ def _unlocation(item: dict[str, Any]) -> Location | None:
     return Location(*item["location"]) if "location" in item else None
 
 
-def _decode(value: Any, array: Callable[[Any], Array]) -> Any:
+def _decode(value: object, array: Callable[[object], Array]) -> object:
     if isinstance(value, list):
         return [_decode(item, array) for item in value]
     if not isinstance(value, dict):

@@ -217,10 +217,10 @@ def format_quantization(graph: Graph, names: Mapping[str, str]) -> str:
     return "".join(lines)
 
 
-def _qtype_args(tensor: Tensor) -> dict[str, Any]:
+def _qtype_args(tensor: Tensor) -> dict[str, object]:
     qtype = tensor.qtype
     assert qtype is not None
-    scale: Any = list(qtype.scale) if isinstance(qtype.scale, tuple) else qtype.scale
+    scale: object = list(qtype.scale) if isinstance(qtype.scale, tuple) else qtype.scale
     shape = tensor.shape
     if isinstance(scale, list) and len(shape) > 1 and shape[0] == 1 and shape[1] == len(scale) != 1:
         scale = [scale]

@@ -204,7 +204,7 @@ class _Decoder:
             return {}
         options = found()
         options.Init(table.Bytes, table.Pos)
-        values: dict[str, Any] = {}
+        values: dict[str, object] = {}
         methods = [key for key in vars(found) if key[0].isupper() and key not in _NO_OPTIONS]
         for key in methods:
             if key.endswith(("Length", "AsNumpy", "IsNone", "HasIdentifier")) or "RootAs" in key:

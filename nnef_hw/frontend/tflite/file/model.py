@@ -142,10 +142,10 @@ class TfliteTensor:
             return None
         if self.scale is None or self.zero_point is None:
             return None
-        scale: Any = self.scale.item() if self.scale.size == 1 else self._spread(self.scale)
+        scale: object = self.scale.item() if self.scale.size == 1 else self._spread(self.scale)
         zeros = self.zero_point
         same = (zeros == zeros[0]).all()
-        zero_point: Any = int(zeros[0]) if same else self._spread(zeros)
+        zero_point: object = int(zeros[0]) if same else self._spread(zeros)
         lo, _ = self.type.limits
         narrow = self.type.signed and self.data is not None and not zeros.any()
         return Quantization(

@@ -105,7 +105,7 @@ class TfliteCall:
         """All arguments of a variadic operator."""
         return [self.required(index) for index in range(len(self._inputs))]
 
-    def with_input(self, value: Value, **options: Any) -> TfliteCall:
+    def with_input(self, value: Value, **options: object) -> TfliteCall:
         """Return a call of the same operator with another first argument, and other options."""
         operator = replace(self.operator, options={**self.operator.options, **options})
         call = TfliteCall(
@@ -232,7 +232,7 @@ class TfliteCall:
         return UnsupportedError(f"{self.operator.label}: {reason}", remedy=remedy)
 
     def emit(
-        self, op: str, *operands: Operand, element: ElementType | None = None, **attrs: Any
+        self, op: str, *operands: Operand, element: ElementType | None = None, **attrs: object
     ) -> Value:
         """Make a node with one result, whose axes are in the order of the first argument's.
 
@@ -249,7 +249,7 @@ class TfliteCall:
         *operands: Operand,
         count: int,
         element: ElementType | None = None,
-        **attrs: Any,
+        **attrs: object,
     ) -> list[Value]:
         """Make a node with several results."""
         first = next(operand for operand in operands if isinstance(operand, Value))
@@ -289,13 +289,13 @@ class TfliteCall:
         data: NDArray[Any] = np.asarray(value, kinds.get(like.tensor.dtype, np.float64))
         return Value(self.builder.constant(self._base, data, location=self.location), like.type)
 
-    def constant(self, data: Any, element: ElementType = FLOAT32) -> Value:
+    def constant(self, data: object, element: ElementType = FLOAT32) -> Value:
         """Make a constant, in TensorFlow Lite's order of axes."""
         tensor = self.builder.constant(self._base, np.asarray(data), location=self.location)
         self.created.add(tensor.name)
         return Value(tensor, element)
 
-    def shape_constant(self, data: Any) -> Value:
+    def shape_constant(self, data: object) -> Value:
         """Make a constant of integers, such as a shape."""
         return self.constant(np.asarray(data, np.int64), INT32)
 
@@ -373,7 +373,7 @@ class TfliteCall:
         return self.image(value) if is_image else value
 
     def spread(
-        self, op: str, *values: Value, element: ElementType | None = None, **attrs: Any
+        self, op: str, *values: Value, element: ElementType | None = None, **attrs: object
     ) -> Value:
         """Make an element-wise node whose arguments broadcast as in TensorFlow Lite."""
         aligned = self.aligned(*values)
