@@ -1,4 +1,4 @@
-"""What a toolchain has made of a design, as a build keeps it."""
+"""Result of a toolchain for a design, as a build keeps it."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class SynthesisResult:
         return cls(None, frequency_mhz, None, {}, {}, cells, files, seconds)
 
     def to_json(self) -> dict[str, object]:
-        """Return what :meth:`from_json` takes back."""
+        """Return JSON values, which :meth:`from_json` takes back."""
         return asdict(self)
 
     @classmethod

@@ -113,7 +113,7 @@ class CellModels:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Toolchain(ABC):
-    """What maps a family's designs to cells, places them, and says what has become of them.
+    """Tools that map a family's designs to cells, place them, and report the result.
 
     A toolchain that leaves a fact or a question open cannot be made. One that only writes a project
     for a vendor's program answers :attr:`places` with False: it maps nothing, :meth:`place` returns
@@ -207,7 +207,7 @@ class Toolchain(ABC):
         """
 
     def count(self, design: Design, folder: Path, log: Path) -> dict[str, tuple[int, int]]:
-        """Return what a mapped design takes of each resource, and what there is, unplaced.
+        """Return how much of each resource a mapped design takes, unplaced, and how much there is.
 
         Raises
         ------

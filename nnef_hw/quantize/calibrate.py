@@ -92,7 +92,7 @@ def choose_widths(
     widths: Collection[int],
     progress: Progress | None = None,
 ) -> tuple[FixedParams, dict[str, dict[int, LayerParams]]]:
-    """Return what :func:`choose_params` does, and layers with weights of other widths.
+    """Call :func:`choose_params`, and return layers with weights of other widths, too.
 
     They are by node name and width; each is for a network whose other layers have the scheme's.
     Layers whose author quantized them are left out.

@@ -309,7 +309,7 @@ class Formats:
 
 
 class Rule(ABC):
-    """How the format of an operator's result is chosen."""
+    """A way to choose the format of an operator's result."""
 
     has_headroom: ClassVar[bool] = False
     """Whether results may well be greater than samples show."""

@@ -40,7 +40,7 @@ def state_groups(step: Graph, states: Mapping[str, State]) -> dict[str, frozense
 
 
 def _views(graph: Graph, name: str) -> Iterator[str]:
-    """Yield what a tensor is made of by operators of one operand that keep its format."""
+    """Yield the tensors that become a tensor by operators of one operand that keep formats."""
     node = graph.producer(name)
     while node is not None and node.has(Trait.KEEPS_FORMAT):
         yield node.inputs[0]

@@ -1,4 +1,4 @@
-"""What turns a canonical graph into a fixed one: formats, and the integers of layers."""
+"""Parameters that turn a canonical graph into a fixed one: formats, and the integers of layers."""
 
 from __future__ import annotations
 

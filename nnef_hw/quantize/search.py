@@ -158,7 +158,7 @@ def _hull(name: str, noise: Mapping[int, float], cost: float) -> list[_Step]:
 
 
 def _costs(graph: Graph, budget: Budget) -> dict[str, float]:
-    """Return what one bit of a layer's weights costs: memory, and multipliers by its share."""
+    """Return the cost of one bit of a layer's weights: memory, and multipliers by its share."""
     volumes: dict[str, int] = {}
     macs: dict[str, int] = {}
     for node in graph.nodes:

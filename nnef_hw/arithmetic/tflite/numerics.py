@@ -109,7 +109,7 @@ class TfliteRequant:
 
     @property
     def factors(self) -> tuple[int, ...]:
-        """What accumulators are multiplied with before ``2**31`` is divided by: shifts to the left.
+        """Factors of accumulators, with shifts to the left, in front of the division by ``2**31``.
 
         The rest is a shift of :attr:`right_shifts`.
         """
@@ -126,7 +126,7 @@ class TfliteRequant:
         return max(*self.factors, 1).bit_length()
 
     def of_channels(self, channels: slice) -> TfliteRequant:
-        """Return what is done to some of the channels."""
+        """Return the requantization of some of the channels."""
         if len(self.mult) == 1:
             return self
         return replace(self, mult=self.mult[channels], shift=self.shift[channels])
@@ -179,7 +179,7 @@ class TfliteAddRequant:
     left_shift: int = _ADD_SHIFT
 
     def scale_operand(self, position: int, difference: ArrayLike) -> IntArray:
-        """Return what an operand's differences ``code - zero_point`` add to the sum."""
+        """Return the terms of the sum that an operand's differences ``code - zero_point`` give."""
         values = np.asarray(difference, np.int64) << self.left_shift
         scaled = _scaled(values, self.mult[position], self.shift[position])
         return self.signs[position] * scaled
@@ -191,7 +191,7 @@ class TfliteAddRequant:
 
     @property
     def swapped(self) -> TfliteAddRequant:
-        """The same with its operands in the other order."""
+        """Sum with the operands in the other order."""
         (m0, m1, m2), (s0, s1, s2) = self.mult, self.shift
         return replace(self, mult=(m1, m0, m2), shift=(s1, s0, s2), signs=self.signs[::-1])
 
@@ -242,7 +242,7 @@ class TfliteAverage:
         return np.asarray((np.sign(total) * magnitude).clip(self.lo, self.hi))
 
     def as_requant(self, counts: Sequence[int] = ()) -> Requant:
-        """Return what gives the same codes for every sum of ``taps`` codes, zero point included.
+        """Return a requantization with equal results for sums of ``taps`` codes as they are.
 
         Its ``mult`` exceeds ``2**shift / taps`` by so little that only halves are moved, to the
         side that is away from 0. With ``counts`` it has one for sums of so many codes each.

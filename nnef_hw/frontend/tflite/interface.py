@@ -1,4 +1,4 @@
-"""What a user wants of a graph: other inputs and results than the file's, constant inputs."""
+"""A graph as a user wants it: other inputs and results than the file's, constant inputs."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def cut_at(model: TfliteModel, outputs: Sequence[str]) -> TfliteModel:
 
 
 def _reaching(graph: TfliteSubgraph, results: Sequence[int]) -> TfliteSubgraph:
-    """Return what some tensors are computed by, and operators that keep values."""
+    """Return the part of a graph that computes some tensors, with operators that keep values."""
     needed, operators = set(results), list[TfliteOperator]()
     for operator in reversed(graph.operators):
         if not operator.outputs or not needed.isdisjoint(operator.outputs):

@@ -69,7 +69,7 @@ def find_unsupported(graph: Graph) -> list[NnefHwError]:
 
 
 def _integers(graph: Graph, node: Node) -> Iterator[str]:
-    """Yield what a node reads that is no real number, and what that is a view of."""
+    """Yield operands that are no real numbers, and the tensors of which they are views."""
     todo = [name for name in node.inputs if graph.tensor(name).dtype != "scalar"]
     while todo:
         name = todo.pop()
@@ -115,7 +115,7 @@ class _Root:
 
 
 def _hidden(graph: Graph) -> Mapping[str, Interval]:
-    """Return what :func:`hidden_infinities` does, of a graph that has an infinite constant."""
+    """Call :func:`hidden_infinities` for a graph that has an infinite constant."""
     constants = (tensor.data for tensor in graph.tensors.values() if tensor.dtype == "scalar")
     has_infinity = any(data is not None and np.isinf(data).any() for data in constants)
     return hidden_infinities(graph) if has_infinity else {}
@@ -155,7 +155,7 @@ def _input_problems(graph: Graph) -> Iterator[tuple[str, NnefHwError]]:
 
 
 def _instead_of_integers(graph: Graph, name: str) -> str:
-    """Return what helps against an input or a variable of integers."""
+    """Return the remedy for an input or a variable of integers."""
     computed = "hardware computes with quantized real numbers only"
     if name in graph.states:
         return computed
@@ -167,7 +167,7 @@ def _instead_of_integers(graph: Graph, name: str) -> str:
 
 
 def _looked_up(graph: Graph, name: str) -> str | None:
-    """Return what is read of a constant table at the places that an input holds."""
+    """Return the result of reading a constant table at the places that an input holds."""
     places = {name}
     for node in graph.nodes:
         if node.op in {"gather", "gather_nd"} and node.inputs[1] in places:
@@ -376,7 +376,7 @@ def _image(shape: tuple[int, ...]) -> Iterator[Problem]:
 
 @checks(Trait.MOVES)
 def _nothing(graph: Graph, node: Node) -> Iterator[Problem]:
-    """Leave it to :func:`check_data_movement`: moves in a row are one."""
+    """Leave the node to :func:`check_data_movement`: moves in a row are one."""
     del graph, node
     yield from ()
 

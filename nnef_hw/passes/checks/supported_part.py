@@ -105,7 +105,7 @@ def with_part(errors: Sequence[NnefHwError], part: SupportedPart | None) -> list
 
 
 def _behind(graph: Graph, places: Collection[Location]) -> set[str]:
-    """Return what the nodes at these places compute, and all that need it or inputs of integers.
+    """Return the results of the nodes at these places, and of all that need them or integer inputs.
 
     So does what leads there from the last tensor that is the author's.
     """
@@ -124,7 +124,7 @@ def _behind(graph: Graph, places: Collection[Location]) -> set[str]:
 
 
 def _results_before(graph: Graph, bad: Collection[str]) -> Iterable[str]:
-    """Yield what the other nodes compute that somebody needs."""
+    """Yield results of the other nodes that somebody needs."""
     wanted = {name for node in graph.nodes if node.name in bad for name in node.inputs}
     wanted.update(graph.outputs)
     for node in graph.nodes:

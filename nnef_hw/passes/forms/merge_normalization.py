@@ -93,7 +93,7 @@ class _Finder:
         return graph.rounding == "tflite" and graph.tensor(name).quant is not None
 
     def _core(self, node: Node) -> _Normalization | None:
-        """Return what a node completes: a normalization, perhaps with gamma and beta."""
+        """Return the normalization that a node completes, perhaps with gamma and beta."""
         parts = self._parts
         if node.op == "batch_normalization":
             return self._of_batch(node)

@@ -1,4 +1,4 @@
-"""What normalizations are made of: products, sums, means, and inverse deviations, in any form."""
+"""Parts of normalizations: products, sums, means, and inverse deviations, in any form."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class NormalizationParts:
         self._ends.add(name)
 
     def product(self, node: Node) -> Product | None:
-        """Return what a ``mul`` or ``div`` is a product of; None for others and for many."""
+        """Return the factors of a ``mul`` or ``div``; None for others and for many."""
         found = Product()
         if node.op not in {"mul", "div"}:
             return None
@@ -255,7 +255,7 @@ class NormalizationParts:
         return tuple(sorted(axis for axis in node.attrs["axes"] if shape[axis] > 1))
 
     def _square(self, name: str) -> str | None:
-        """Return what a tensor is the square of."""
+        """Return the tensor whose square a tensor is."""
         node = self._producer(name)
         if node is None:
             return None

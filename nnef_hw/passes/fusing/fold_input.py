@@ -97,7 +97,7 @@ def _foldable(
 
 
 def _origin(graph: Graph, node: Node) -> str:
-    """Return what a node's operand is moved from."""
+    """Return the tensor that a node's operand is moved from."""
     name = node.inputs[0]
     producer = graph.producer(name)
     while producer is not None and producer.has(Trait.MOVES):

@@ -96,14 +96,14 @@ def _crossing(graph: Graph, node: Node, body: Graph) -> Iterator[Tensor]:
 
 
 def _varying(node: Node) -> set[str]:
-    """Return what is not the same in all steps of a loop."""
+    """Return the tensors that are not the same in all steps of a loop."""
     body: Graph = node.attrs["body"]
     count, full = len(node.attrs["scans"]), node.attrs["full"]
     return body.dependents([*body.inputs[:count], *body.inputs[count + full :]])
 
 
 def _needed(node: Node) -> set[str]:
-    """Return what any output of a loop will ever depend on: tensors of its body."""
+    """Return the tensors of a loop's body that any of its outputs will ever depend on."""
     body: Graph = node.attrs["body"]
     states = body.inputs[len(node.attrs["scans"]) + node.attrs["full"] :]
     needed, before = {name for name, *_ in node.attrs["outputs"]}, -1
@@ -119,7 +119,7 @@ def _needed(node: Node) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """How values of a shape are made images, whose rows steps can be.
+    """Images that values of a shape become, with steps as rows.
 
     A value that is no image is a vector of channels.
     """
@@ -140,7 +140,7 @@ class _Form:
 
     @property
     def channel_axes(self) -> int:
-        """How many of the shape's first axes the channels are; an axis of steps stands behind."""
+        """Number of the shape's first axes that are channels; an axis of steps stands behind."""
         return 2 if image_shape(self.shape) else len(self.shape)
 
     @property

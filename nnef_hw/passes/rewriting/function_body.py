@@ -24,7 +24,7 @@ def scalar_value(tensor: Tensor) -> float | int | bool | None:
 
 
 def function_body(graph: Graph, source: str, nodes: Iterable[Node]) -> Graph:
-    """Return what nodes, the last of which has the result, compute of an element of a tensor.
+    """Return the function of one element that nodes compute, the last of which has the result.
 
     The body's input is ``x``, its output ``y``; all of its tensors have rank 0.
     """

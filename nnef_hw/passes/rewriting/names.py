@@ -1,4 +1,4 @@
-"""What the author of a model calls a tensor that passes made."""
+"""Names in the author's model for tensors that passes made."""
 
 from __future__ import annotations
 

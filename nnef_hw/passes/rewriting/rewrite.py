@@ -1,4 +1,4 @@
-"""What a pass is, and how passes are sorted by what each says of the others."""
+"""The interface of passes, and their order by what each says of the others."""
 
 from __future__ import annotations
 

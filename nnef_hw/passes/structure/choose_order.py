@@ -65,7 +65,7 @@ def _chosen(graph: Graph, order: StreamOrder, costs: Mapping[str, int]) -> list[
 def _change(
     neighbourhoods: Neighbourhoods, costs: Mapping[str, int], names: set[str]
 ) -> _Change | None:
-    """Return what computing these nodes in order changes; None if it saves nothing."""
+    """Return the change of cost if these nodes are computed in order; None if it saves nothing."""
     around = neighbourhoods.around(names)
     cost = sum(costs.get(name, 0) for name in around.streams)
     if cost:

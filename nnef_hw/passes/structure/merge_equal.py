@@ -36,7 +36,7 @@ class MergeEqual(Pass):
 
 
 def _key(editor: Editor, node: Node) -> Hashable:
-    """Return what tells a node from others; None for one that is left alone."""
+    """Return a key that tells a node from others; None for one that is left alone."""
     tensor = editor.tensors[node.name]
     if len(node.outputs) > 1 or tensor.quant is not None or "body" in node.attrs:
         return None

@@ -1,4 +1,4 @@
-"""What it costs to read streams in another order, in the whole graph and around some nodes."""
+"""Costs of streams in another order, in the whole graph and around some nodes."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Neighbourhoods:
         self._inputs, self._outputs = frozenset(graph.inputs), frozenset(graph.outputs)
 
     def around(self, names: Collection[str]) -> Surroundings:
-        """Return what surrounds nodes."""
+        """Return the streams and nodes around some nodes."""
         nodes: dict[str, Node] = {}
         sources: set[str] = set()
         behind: list[str] = []

@@ -32,7 +32,7 @@ _IMAGE_RANK = 4
 
 @dataclass(frozen=True, slots=True)
 class StreamTime:
-    """How a windowed network is to run step by step.
+    """Options for a windowed network that runs step by step.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ __all__ = ["RowPlan", "find_rows"]
 
 @dataclass(slots=True)
 class RowPlan:
-    """What is known of the rows of each tensor; only of what results are computed of.
+    """Rows of each tensor that results are computed of.
 
     Attributes
     ----------
@@ -149,7 +149,7 @@ def _is_view(node: Node, taps: Taps) -> bool:
 
 
 def _results(graph: Graph, plan: RowPlan) -> list[str]:
-    """Return what the steps are for: outputs with rows, and what has only one row of a window."""
+    """Return the results of the steps: outputs with rows, and tensors with one row of a window."""
     return [
         name
         for name in (*graph.inputs, *plan.taps)

@@ -35,7 +35,7 @@ SEED = 1
 
 @dataclass(frozen=True, slots=True)
 class Sites:
-    """What a chip has.
+    """Blocks of a chip.
 
     Parameters
     ----------

@@ -51,7 +51,7 @@ URGENT = 0.6
 
 
 class _Weighing(NamedTuple):
-    """From which share of the period on nets weigh more, how fast, and how much at most."""
+    """Weights of late nets: share of the period where they begin, growth, and maximum."""
 
     begin: float
     pace: float

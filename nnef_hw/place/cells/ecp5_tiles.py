@@ -139,7 +139,7 @@ def _rams(cells: Mapping[str, Cell]) -> list[Unit]:
 
 
 def _control(cell: Cell) -> Control:
-    """Return what a flip-flop shares: clock and reset with its tile, the rest with its slice."""
+    """Return signals that flip-flops share: clock and reset in a tile, the rest in a slice."""
     pins, parameters = cell["connections"], cell["parameters"]
 
     def net(port: str) -> int | None:

@@ -1,4 +1,4 @@
-"""How late a placed netlist is, by nextpnr's own prediction of its wires."""
+"""Slack of a placed netlist, by nextpnr's own prediction of its wires."""
 
 from __future__ import annotations
 

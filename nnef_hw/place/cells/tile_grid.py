@@ -16,7 +16,7 @@ SLICE = 2
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """Where a unit begins: a row of tiles by its number, and a slot within that."""
+    """Place of a unit's begin: a row of tiles by its number, and a slot within that."""
 
     row: int
     slot: int
@@ -120,7 +120,7 @@ class TileGrid:
         return free
 
     def _agree(self, unit: Unit, row: int, slot: int) -> bool:
-        """Whether its flip-flops share what they have to, with those there and with each other."""
+        """Whether flip-flops of a unit agree in shared signals with each other and the row."""
         tiles: dict[int, Hashable] = {}
         slices: dict[int, Hashable] = {}
         shared, alike = self._shared[row], self._alike[row]

@@ -1,4 +1,4 @@
-"""What is known of a family's logic tiles, for placing its cells ourselves."""
+"""Facts about a family's logic tiles, for placing its cells ourselves."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class Member(NamedTuple):
 
 
 class Control(NamedTuple):
-    """What flip-flops of one tile have in common, and those of one slice."""
+    """Signals that flip-flops of one tile have in common, and those of one slice."""
 
     tile: Hashable
     slice: Hashable
 
 
 class Path(NamedTuple):
-    """From a pin into a cell to one out of it, or into a register, in ns."""
+    """Delay in ns from a pin into a cell to one out of it, or into a register."""
 
     source: str
     target: str | None

@@ -105,7 +105,7 @@ class UnitPlaces:
     def _costs(
         self, n: int, columns: NDArray[np.float64], rows: NDArray[np.float64], at: Points
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return what a unit's nets grow by with it in each column and in each row."""
+        """Return the growth of a unit's nets with the unit in each column and in each row."""
         costs = np.zeros(len(columns)), np.zeros(len(rows))
         for net in self._wires.nets_of(n).tolist():
             there = at[:, self._wires.others(net, n)]

@@ -35,7 +35,7 @@ class _Port:
 
     @staticmethod
     def all_of(memory: _Cell) -> tuple[_Port, ...]:
-        """Return those of a block RAM."""
+        """Return the read ports of a block RAM."""
         if int(memory["parameters"]["DATA_WIDTH_A"], 2) == 2 * DATA_BITS:
             # port A writes words of 36 bits, and port B reads with the outputs of both
             return (_Port("B", "AB"),)

@@ -1,4 +1,4 @@
-"""What a mapped design says of its bits, as yosys writes it in JSON."""
+"""Bits and cells of a mapped design, as yosys writes it in JSON."""
 
 from __future__ import annotations
 

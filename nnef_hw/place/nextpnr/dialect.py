@@ -1,4 +1,4 @@
-"""What differs from family to family in the language of yosys, nextpnr and the packer."""
+"""Differences between families in the language of yosys, nextpnr and the packer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def function_of(
     family: Family, name: str, purpose: str, *, distribution: str, module: str, call: str,
     minimum: str = "0", probe: str = "--help", usage: int = 0,
 ) -> Spec:  # fmt: skip
-    """Return what is known of a family's program that a Python package has as a function.
+    """Return the tool of a family that a Python package has as a function.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ class Dialect(ABC):
         return ()
 
     def tiles(self) -> LogicTiles | None:
-        """Return what is known of logic tiles, for placing all their cells; None if too little."""
+        """Return facts about logic tiles, for placing all their cells; None if too little."""
         return None
 
     def ripup_options(self) -> list[str]:

@@ -138,7 +138,7 @@ class Mender:
 
     @property
     def _kept(self) -> dict[Path, Path]:
-        """What a route writes, and where that of the best one is until the end."""
+        """Files that a route writes, and where the files of the best one are until the end."""
         paths = (self._report, *self.written, self.log)
         return {path: self.own / f"best-{path.name}" for path in paths}
 
@@ -205,7 +205,7 @@ class Mender:
         self, placement: _Placement, aim: float, options: Sequence[str], ripup: Sequence[str],
         best: _Result | None,
     ) -> _Result:  # fmt: skip
-        """Route; what it writes is kept where it reaches more than the best one before."""
+        """Route; files are kept if the clock is higher than the best one before."""
         set_clock(placement.netlist, aim)
         end = [*options, "--no-pack", "--no-place", *self.route, *ripup]
         self.run(placement.netlist, end, aim >= self.frequency_mhz and bool(ripup))

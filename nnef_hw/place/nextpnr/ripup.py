@@ -1,4 +1,4 @@
-"""What a placement promises, and clocks that are worth a route that takes up what is late.
+"""Promises of placements, and clocks that are worth a route that rips up late nets.
 
 Router2 goes on with ``--tmg-ripup`` until nothing is late, and has no end where that cannot be.
 What it holds then is by far better than a route without the option, but is not written. So a clock
@@ -42,12 +42,12 @@ def is_in_reach(frequency_mhz: float, estimate_mhz: float) -> bool:
 
 
 def raised(frequency_mhz: float) -> float:
-    """Return what the router aims at for a clock."""
+    """Return the frequency in MHz that the router aims at for a clock."""
     return MARGIN * frequency_mhz
 
 
 def reached_for(report: Path, aim_mhz: float) -> float:
-    """Return what the clock reaches that a route aimed at; infinite without one.
+    """Return the frequency of the clock that a route aimed at; infinite without one.
 
     It may be less than the aim, and than what was wanted, though router2 saw nothing late: its last
     iterations make late what it does not look at again.

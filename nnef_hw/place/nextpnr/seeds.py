@@ -23,7 +23,7 @@ _Report = dict[str, Any]
 def placements_of(
     place: Callable[[int, IsNeedless], _Report], seeds: Sequence[int]
 ) -> tuple[dict[int, _Report], list[int]]:
-    """Return what placements gave by their seeds, and the seeds of those without a route.
+    """Return reports of placements by their seeds, and seeds of placements without a route.
 
     There is none behind the first that is in time, nor one that was known to be late once another
     is in time: what is returned does not depend on which was faster.

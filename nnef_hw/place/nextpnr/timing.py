@@ -1,4 +1,4 @@
-"""What nextpnr reports of one placement: clocks, the longest path, and what is used."""
+"""Report of nextpnr on one placement: clocks, the longest path, and what is used."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def limiting_path(report: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def used_by(report: Mapping[str, Any], dialect: Dialect) -> dict[str, int]:
-    """Return what a placement uses of each resource, from nextpnr's report."""
+    """Return how much of each resource a placement uses, from nextpnr's report."""
     rows = report["utilization"]
     counts = {cell: (row["used"], row["available"]) for cell, row in rows.items()}
     return {name: used for name, (used, _) in dialect.utilization(counts).items()}

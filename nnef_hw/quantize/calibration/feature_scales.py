@@ -222,7 +222,7 @@ def _unseen(values: FloatArray) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Choice:
-    """How the features along an axis of an input get their scales.
+    """Scales of the features along an axis of an input.
 
     Parameters
     ----------

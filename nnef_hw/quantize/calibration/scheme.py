@@ -1,4 +1,4 @@
-"""How many bits, and how real ranges become formats."""
+"""Schemes of quantization: widths, and how real ranges become formats."""
 
 from __future__ import annotations
 

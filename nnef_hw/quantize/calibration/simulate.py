@@ -67,7 +67,7 @@ class Moments:
 
     @classmethod
     def of(cls, real: FloatArray, fixed: FloatArray, *, centered: bool) -> Moments:
-        """Return those of x and q [groups, K, n], about the means or 0; these arrays change."""
+        """Return moments of x and q [groups, K, n], about the means or 0; these arrays change."""
         means = real.mean(axis=2), fixed.mean(axis=2)
         if centered:
             real -= means[0][..., None]

@@ -37,7 +37,7 @@ GAIN_DB = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """What was tried.
+    """Schemes that were tried, and the best of them.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ class _Trial:
         self.tried.append(_Tried(other, attempt, found.is_poor))
 
     def result(self, gain: float) -> Trials:
-        """Return what was tried; a scheme is named if it gains so many dB, or nothing is poor."""
+        """Return all trials; a scheme is named if it gains so many dB, or nothing is poor."""
         attempts = tuple(each.attempt for each in self.tried)
         best = _best(self.tried, gain)
         samples = len(next(iter(self._inputs.values())))

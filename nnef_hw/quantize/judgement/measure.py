@@ -1,4 +1,4 @@
-"""What a fixed network loses against the real one: signal to noise by layer, and accuracy."""
+"""Losses of a fixed network against the real one: signal to noise by layer, and accuracy."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Measured:
 def measure(
     canonical: Graph, fixed: Graph, inputs: Inputs, labels: NDArray[Any] | None = None
 ) -> Measured:
-    """Return what a fixed network loses against the real one.
+    """Measure the losses of a fixed network against the real one.
 
     Noise is that of the first 64 samples.
     """

@@ -56,7 +56,7 @@ def suspect_samples(graph: Graph, inputs: Inputs) -> list[QualityWarning]:
 
 
 def _alike(graph: Graph, inputs: Inputs) -> Iterator[QualityWarning]:
-    """Yield what samples alone tell."""
+    """Yield warnings that samples alone give."""
     arrays = {name: np.asarray(x, np.float64) for name, x in inputs.items()}
     first = next(iter(arrays.values()))
     count, steps = len(first), first.shape[1] if graph.is_sequential else 1
@@ -95,7 +95,7 @@ def _alike(graph: Graph, inputs: Inputs) -> Iterator[QualityWarning]:
 def _lifeless(
     graph: Graph, inputs: Inputs, values: dict[str, NDArray[Any]]
 ) -> Iterator[QualityWarning]:
-    """Yield what the real network makes of samples that differ."""
+    """Yield warnings of layers that stay the same on samples that differ."""
     count = len(next(iter(inputs.values())))
     if count < 2:
         return
@@ -158,6 +158,6 @@ def _first_ratio(graph: Graph, values: dict[str, NDArray[Any]]) -> tuple[str | N
 
 
 def _variation(y: NDArray[np.float64]) -> float:
-    """Return what results vary over samples, as a share of the largest one."""
+    """Return how much results vary over samples, as a share of the largest one."""
     finite = np.where(np.isfinite(y), y, 0.0)
     return float(np.ptp(finite, axis=0).max() / (np.abs(finite).max() or 1.0))

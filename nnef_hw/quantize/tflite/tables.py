@@ -66,7 +66,7 @@ def _requantized(node: Node, source: QType, target: QType, differences: Codes) -
 
 
 def _joined(source: QType, target: QType, differences: Codes) -> Codes:
-    """Return what ``ConcatenationWithScaling`` gives, in single precision."""
+    """Return the codes of ``ConcatenationWithScaling``, in single precision."""
     factor = np.float32(_scale(source)) * (np.float32(1.0) / np.float32(_scale(target)))
     codes = (differences + source.zero_point).astype(np.float32)
     steps = codes * factor - np.float32(source.zero_point) * factor

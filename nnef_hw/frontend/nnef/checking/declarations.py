@@ -23,7 +23,7 @@ __all__ = ["check_declaration"]
 def check_declaration(
     declaration: Declaration, type_of: Callable[[Expression], Type], rules: Rules
 ) -> Iterator[ModelError]:
-    """Yield what is wrong with a fragment's parameters and results.
+    """Yield the faults of a fragment's parameters and results.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ def deduced_dtype(
     title: str,
     location: Location,
 ) -> str:
-    """Return what ``?`` stands for in an invocation, ``unknown`` if that cannot be told.
+    """Return the data-type of ``?`` in an invocation, ``unknown`` if that cannot be told.
 
     Raises
     ------
@@ -136,7 +136,7 @@ def _declared(declaration: Declaration, types: Mapping[str, Type]) -> Iterator[T
 
 
 def _candidates(wanted: Type, actual: Type) -> Iterator[str]:
-    """Yield what ``?`` would have to stand for."""
+    """Yield the data-types that ``?`` would have to stand for."""
     if actual is UNKNOWN:
         if is_generic(wanted):
             yield "unknown"

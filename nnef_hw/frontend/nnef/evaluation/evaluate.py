@@ -162,7 +162,7 @@ class Evaluator(Evaluation):
         return Evaluator(builder, self._rules, self.fragments, self.data, symbols=self.symbols)
 
     def _deduced(self, call: Invoked) -> str:
-        """Return what ``?`` stands for: the data-type of tensors, one that is given, or of numbers.
+        """Return the data-type of ``?``: the one of tensors, one that is given, or of numbers.
 
         Where types are checked, one that is given or declared goes first.
         """

@@ -1,4 +1,4 @@
-"""What exporters write that the specification forbids: read by lenient rules, with a warning."""
+"""Documents of exporters that the specification forbids, read by lenient rules with a warning."""
 
 from __future__ import annotations
 

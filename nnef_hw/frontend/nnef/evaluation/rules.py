@@ -1,4 +1,4 @@
-"""What a dialect of NNEF allows beyond the specification, as data."""
+"""Rules of NNEF's dialects, beyond the specification, as data."""
 
 from __future__ import annotations
 

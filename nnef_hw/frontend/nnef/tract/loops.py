@@ -21,7 +21,7 @@ __all__ = ["LOOPS", "identifier_of"]
 
 @dataclass(slots=True)
 class _Loop:
-    """What crosses the border of a loop's body, by the names of the fragment's parameters.
+    """Values that cross the border of a loop's body, by the names of the fragment's parameters.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def _scan(call: Invoked) -> object:
 
 
 def _place(call: Invoked, place: list[object]) -> tuple[str, int, int]:
-    """Return what is behind the label of an output: kind, axis and step; old files have no step."""
+    """Return kind, axis and step of an output, behind its label; old files have no step."""
     match [plain(item) for item in place]:
         case [str(kind), int(axis)]:
             return kind, axis, 1

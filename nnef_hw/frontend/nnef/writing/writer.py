@@ -59,7 +59,7 @@ def save_nnef(graph: Graph, path: Path | str) -> None:
 
 
 def _warn_of_rounding(graph: Graph, path: Path | str) -> None:
-    """Tell what a reader of a float model computes otherwise."""
+    """Warn of roundings that a reader of a float model computes otherwise."""
     is_even = [
         tensor.quant.ties_to_even
         for tensor in graph.tensors.values()

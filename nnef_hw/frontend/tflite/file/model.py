@@ -124,12 +124,12 @@ class TfliteTensor:
 
     @property
     def is_quantized(self) -> bool:
-        """Whether its integers stand for real numbers that a graph can hold."""
+        """Whether integers of the tensor stand for real numbers that a graph can hold."""
         return self.scale is not None and self.type is not None and self.type.bits <= 16
 
     @property
     def quantization(self) -> Quantization | None:
-        """The same as a line of ``graph.quant``; None if it is not quantized.
+        """Quantization as a line of ``graph.quant``; None if it is not quantized.
 
         Codes of weights that do not use the least integer are symmetric.
         """
@@ -137,7 +137,7 @@ class TfliteTensor:
 
     @property
     def steps(self) -> Quantization | None:
-        """What integers of any width stand for, if they have a scale."""
+        """Quantization of integers of any width, if they have a scale."""
         if self.type is None or self.type.dtype != "integer":
             return None
         if self.scale is None or self.zero_point is None:

@@ -150,12 +150,12 @@ class TfliteCall:
         return value
 
     def source(self, index: int) -> TfliteTensor:
-        """Return what the file says of an argument."""
+        """Return the tensor of an argument, as the file describes it."""
         self.required(index)
         return self._tensors[self.operator.inputs[index]]
 
     def target(self, index: int = 0) -> TfliteTensor:
-        """Return what the file says of a result."""
+        """Return the tensor of a result, as the file describes it."""
         if index >= len(self.operator.outputs):
             raise self.error(f"output {index} is missing")
         return self._tensors[self.operator.outputs[index]]
@@ -184,7 +184,7 @@ class TfliteCall:
         return [int(item) for item in data.reshape(-1)]
 
     def state(self, index: int) -> Value:
-        """Return what the last inference left in an argument that is a variable tensor."""
+        """Return the value that the last inference left in an argument, a variable tensor."""
         tensor = self.variable(index)
         return self.states.read(tensor.index, f"{identifier(tensor.name)}_state", tensor)
 
@@ -205,14 +205,14 @@ class TfliteCall:
         return inner
 
     def variable(self, index: int) -> TfliteTensor:
-        """Return what the file says of an argument that is a variable tensor."""
+        """Return the variable tensor of an argument, as the file describes it."""
         numbers = self.operator.inputs
         if index >= len(numbers) or numbers[index] < 0:
             raise self.error(f"input {index}, a state, is missing")
         return self._tensors[numbers[index]]
 
     def intermediate(self, index: int) -> TfliteTensor | None:
-        """Return what the file says of a value inside of the operator; None if nothing."""
+        """Return the tensor of a value inside of the operator; None if the file has none."""
         numbers = self.operator.intermediates
         known = index < len(numbers) and numbers[index] >= 0
         return self._tensors[numbers[index]] if known else None

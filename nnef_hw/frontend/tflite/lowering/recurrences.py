@@ -39,7 +39,7 @@ def recurrence(call: TfliteCall, condition: TfliteSubgraph, body: TfliteSubgraph
 
 @dataclass(slots=True)
 class _Turns:
-    """What is known of every turn, by tensors of the body."""
+    """Facts about every turn of a loop, by tensors of the body."""
 
     known: list[dict[int, NDArray[Any]]] = field(default_factory=list)
     final: dict[int, NDArray[Any]] = field(default_factory=dict)
@@ -133,7 +133,7 @@ class _Recurrence:
         return repr(self._graph.tensors[index].name)
 
     def _follow(self) -> _Turns:
-        """Return what is known of the turns.
+        """Return facts about the turns of a loop.
 
         Raises
         ------
@@ -224,7 +224,7 @@ class _Recurrence:
     def _scanned(
         self, inside: Builder, turns: _Turns
     ) -> tuple[list[Value], list[tuple[int, int]], dict[int, Value]]:
-        """Return what is scanned, axes and steps, and the steps that the body takes."""
+        """Return the scanned values, their axes and steps, and the steps that the body takes."""
         call, found = self._call, dict[tuple[str, int, tuple[int, ...]], Value]()
         outer, scans, values = list[Value](), list[tuple[int, int]](), dict[int, Value]()
         inner = call.within(inside)
@@ -248,7 +248,7 @@ class _Recurrence:
         return outer, scans, values
 
     def _inside(self, builder: Builder, index: int, value: Value) -> Value:
-        """Return what all turns read whole: an input of their graph, or a constant."""
+        """Return a value that all turns read whole: an input of their graph, or a constant."""
         name = builder.unique(f"whole_{index}")
         tensor = replace(value.tensor, name=name)
         if value.data is not None:

@@ -16,7 +16,7 @@ Lowering = Callable[[TfliteCall], Value | Sequence[Value]]
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """What is known of an operator.
+    """Facts about an operator.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def add_lowering(
 
 
 def definition_of(op: str) -> Definition | None:
-    """Return what is known of an operator; None if it is not supported."""
+    """Return the facts about an operator; None if it is not supported."""
     return _DEFINITIONS.get(op)
 
 

@@ -1,4 +1,4 @@
-"""What a network keeps from one inference to the next: resource variables and variable tensors."""
+"""States between inferences: resource variables and variable tensors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["Handle", "States", "initial_values"]
 
 
 def initial_values(model: TfliteModel) -> dict[str | int, NDArray[Any]]:
-    """Return what the subgraphs that ``CALL_ONCE`` calls assign to variables, by their names.
+    """Return values of variables by name, as the subgraphs assign them that ``CALL_ONCE`` calls.
 
     Raises
     ------

@@ -96,7 +96,7 @@ def strided_slice(call: TfliteCall) -> Value:
 def _index(
     call: TfliteCall, begin: Sequence[int], end: Sequence[int], step: Sequence[int]
 ) -> list[slice | int | EllipsisType | None]:
-    """Return what one would write in brackets behind an array."""
+    """Return the index that one would write in brackets behind an array."""
     names = ("BeginMask", "EndMask", "EllipsisMask", "NewAxisMask", "ShrinkAxisMask")
     no_begin, no_end, ellipsis, new, shrink = (int(call.option(name)) for name in names)
     found: list[slice | int | EllipsisType | None] = []
