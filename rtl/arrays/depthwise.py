@@ -24,8 +24,8 @@ class DepthwiseArray(wiring.Component):
     A pass is one window of one block of ``lanes`` channels: T = ``ceil(K / taps)`` words for the K
     positions of the kernel. Pass follows pass by pixel and channel block, the words of a pass by
     (ky, kx): what a line buffer gives whose window is ``by_channel``. A word has ``taps``
-    consecutive positions, each of ``lanes`` codes; positions beyond K may hold anything. One word
-    per cycle keeps ``lanes * taps`` multipliers busy.
+    consecutive positions, each of ``lanes`` codes, or of one if they are ``shared``; positions
+    beyond K may hold anything. One word per cycle keeps ``lanes * taps`` multipliers busy.
 
     A word that is inside never stalls: only the last word of a pass waits at the entrance, until
     fewer than ``kept_passes`` passes have sums inside. With ``interval`` cycles between the beats
@@ -43,14 +43,14 @@ class DepthwiseArray(wiring.Component):
     Members
     -------
     i : In(stream.Signature(window_layout))
-        Windows of ``taps * lanes`` codes.
+        Windows of ``taps * lanes`` codes; of ``taps`` if they are shared.
     o : Out(stream.Signature(sum_layout))
     """
 
     def __init__(self, part: parts.DepthwiseArray, *, weights):
         self.part = part
         self.weights = weights
-        word = window_layout(bits=part.x_bits, signed=part.x_signed, lanes=part.taps * part.lanes)
+        word = window_layout(bits=part.x_bits, signed=part.x_signed, lanes=part.word_codes)
         super().__init__({
             "i": In(stream.Signature(word)),
             "o": Out(stream.Signature(sum_layout(part.acc_bits, part.out_lanes))),
@@ -112,8 +112,9 @@ class DepthwiseArray(wiring.Component):
     def _products(self, m, codes, weights):
         """Instantiate multipliers and adder trees; return a sum per lane."""
         part = self.part
-        operands = [(codes[n], weights.word_select(n, part.w_bits))
-                    for n in range(part.taps * part.lanes)]
+        readers = part.multipliers // part.word_codes
+        operands = [(codes[n // readers], weights.word_select(n, part.w_bits))
+                    for n in range(part.multipliers)]
         products = []
         [in_dsp] = part.runs_in_dsp
         for n in range(0, len(operands), 2):

@@ -31,6 +31,8 @@ class DepthwiseArray(ArrayPart):
         Positions per word.
     lut_ram
         Whether the device's LUTs can be memory: sums wait in them, else in registers.
+    shared
+        Whether all lanes take the same codes: output channels of one window.
 
     Raises
     ------
@@ -45,6 +47,7 @@ class DepthwiseArray(ArrayPart):
     positions: int
     taps: int
     lut_ram: bool
+    shared: bool = False
 
     def __post_init__(self) -> None:
         if not 1 <= self.lanes <= self.channels:
@@ -69,6 +72,15 @@ class DepthwiseArray(ArrayPart):
     @property
     def multipliers(self) -> int:
         return self.lanes * self.taps
+
+    @property
+    def word_codes(self) -> int:
+        """Codes of a word."""
+        return self.taps * self._codes_of_tap
+
+    @property
+    def _codes_of_tap(self) -> int:
+        return 1 if self.shared else self.lanes
 
     @property
     def words(self) -> int:
@@ -130,13 +142,14 @@ class DepthwiseArray(ArrayPart):
     def compute(self, words: IntArray, *, weights: IntArray) -> IntArray:
         """Return the sums [beats, out_lanes] of passes of words [passes, words, taps and lanes].
 
-        ``weights`` are [channels, positions].
+        ``weights`` are [channels, positions]. Codes that lanes share come once.
         """
         padded = np.zeros((self.blocks * self.lanes, self.words * self.taps), np.int64)
         padded[: self.channels, : self.positions] = weights
         by_block = padded.reshape(self.blocks, self.lanes, self.words, self.taps)
-        windows = words.reshape(-1, self.blocks, self.words, self.taps, self.lanes)
-        sums = np.einsum("pbwtl,blwt->pbl", windows, by_block)
+        windows = words.reshape(-1, self.blocks, self.words, self.taps, self._codes_of_tap)
+        whole = np.broadcast_to(windows, (*windows.shape[:-1], self.lanes))
+        sums = np.einsum("pbwtl,blwt->pbl", whole, by_block)
         return self._beats(sums.reshape(len(sums), -1)[:, : self.channels])
 
     @property
@@ -146,7 +159,7 @@ class DepthwiseArray(ArrayPart):
             "sum bits": self.lanes * self.acc_bits,
             "kept bits": self.lanes * self.acc_bits * (self.kept_passes - 1),
             "tree bits": self.lanes * tree_bits(self.taps, self.x_bits + self.w_bits),
-            "hop bits": 2 * self.x_bits * self.multipliers + 5,
+            "hop bits": 2 * self.x_bits * self.word_codes + 5,
             "address bits": counter_bits(self.depth),
             **self.weights.features(self.depth, self.widths),
         }
@@ -155,7 +168,7 @@ class DepthwiseArray(ArrayPart):
         del device
         columns = self.table_registers
         weights = columns or sum(self.widths)
-        ff = self.multipliers * self.x_bits * (1 + self.weight_delay)
+        ff = self.word_codes * self.x_bits * (1 + self.weight_delay)
         ff += weights * self.weight_delay + columns
         if self.weight_delay:
             ff -= self.weights.registered_bits(self.depth, self.widths)

@@ -26,12 +26,16 @@ TFLITE_SUM_BITS = 32
 
 @dataclass(frozen=True, kw_only=True)
 class DotFolding(TapFolding):
-    """All taps and input channels of one output channel at once: few channels, many taps."""
+    """All taps and input channels of as many output channels as a beat has, at once.
+
+    For few channels and many taps.
+    """
 
     sort = "dot"
+    is_shared = True
 
     def view(self, layer: ConvLayer) -> View:
-        window = layer.window.folded(1, layer.out_channels)
+        window = layer.window.folded(1, layer.out_channels // self.lanes)
         return View(window, layer.in_channels, layer.in_channels)
 
     def contents(self, layer: ConvLayer) -> Contents:
@@ -55,8 +59,8 @@ class ConvLayer(FilterLayer[ConvFolding]):
     def foldings(self, device: Device) -> Sequence[ConvFolding]:
         taps = self.window.taps * self.in_channels
         dots: list[DotFolding] = []
-        if self.window.taps > 1 and taps <= MOST_DOT_TAPS and self.result_lanes == 1:
-            size = DotFolding(lanes=1, taps=taps, lines=lines_of(self.window))
+        if self.window.taps > 1 and taps <= MOST_DOT_TAPS:
+            size = DotFolding(lanes=self.result_lanes, taps=taps, lines=lines_of(self.window))
             dots += tap_foldings(size, self, device)
         return [*systolic_foldings(self, device), *dots, *matrix_foldings(self, device)]
 

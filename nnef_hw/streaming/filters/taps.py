@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.window import Window
@@ -56,6 +56,9 @@ class TapFolding(ArrayFolding, ABC):
     in_dsp: int = 0
     weight_style: str = "block"
 
+    is_shared: ClassVar[bool] = False
+    """Whether all lanes take the same codes."""
+
     @property
     def shape(self) -> dict[str, int]:
         return {"rows": 1, "lanes": self.lanes, "taps": self.taps, "lines": self.lines}
@@ -86,6 +89,7 @@ class TapFolding(ArrayFolding, ABC):
         return DepthwiseArray(
             channels=layer.out_channels, positions=layer.weights_of_channel, lanes=self.lanes,
             taps=self.taps, w_bits=layer.w_bits, lut_ram=device.family.has_lut_ram,
+            shared=self.is_shared and self.lanes > 1,
             **layer.array_formats(self, device),
         )  # fmt: skip
 

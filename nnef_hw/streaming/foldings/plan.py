@@ -38,11 +38,7 @@ class LayerGraph:
         What a layer reads has the same number everywhere.
         """
         layers = tuple(
-            replace(
-                layer,
-                operand_lanes=lanes.get(layer.sources[0], 1),
-                result_lanes=lanes.get(layer.tensor, 1),
-            )
+            layer.widened(lanes.get(layer.sources[0], 1), lanes.get(layer.tensor, 1))
             for layer in self.layers
         )
         inputs, outputs = (

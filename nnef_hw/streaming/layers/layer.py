@@ -129,6 +129,12 @@ class StreamLayer(ABC, Generic[F]):
         """Whether there is such hardware for beats of so many codes; most has one code in each."""
         return self.operand_lanes == self.result_lanes == 1
 
+    def widened(self, operand_lanes: int, result_lanes: int) -> StreamLayer[Any]:
+        """Return the layer with so many codes per beat; itself if it has as many."""
+        if (operand_lanes, result_lanes) == (self.operand_lanes, self.result_lanes):
+            return self
+        return replace(self, operand_lanes=operand_lanes, result_lanes=result_lanes)
+
     def kind(self, folding: F) -> str:
         """Name the sort of hardware, for reports."""
         del folding

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import product
 from typing import Any, TypeVar
@@ -35,7 +35,7 @@ from nnef_hw.streaming.layers.windows import buffered_cycles, least_depth, usefu
 __all__ = ["PoolFolding", "PoolLayer", "RunningPoolFolding", "RunningPoolLayer"]
 
 RUNNING_CHANNELS = 3
-"""Fewest channels of pixels that follow each other in a window of a running pool."""
+"""Fewest beats of pixels that follow each other in a window of a running pool."""
 
 F = TypeVar("F", bound=RequantizerFolding)
 
@@ -168,14 +168,13 @@ class RunningPoolLayer(_Pool[RunningPoolFolding]):
         del folding
         return "running_sum" if self.requant else "running_max"
 
-    @property
-    def takes_lanes(self) -> bool:
-        window = self._lane_window
-        return super().takes_lanes and (
-            self.operand_lanes == 1
-            or window.channel_blocks >= RUNNING_CHANNELS
-            or window.kernel[1] == 1
-        )
+    def widened(self, operand_lanes: int, result_lanes: int) -> StreamLayer[Any]:
+        """Return a pool behind a line buffer where a pixel has too few beats to run."""
+        layer = super().widened(operand_lanes, result_lanes)
+        if _can_run(self.window, operand_lanes) or not layer.takes_lanes:
+            return layer
+        assert isinstance(layer, RunningPoolLayer)
+        return PoolLayer(**{item.name: getattr(layer, item.name) for item in fields(layer)})
 
     def _pool(self, folding: RunningPoolFolding, device: Device) -> RunningPool:
         parameters: dict[str, Any] = {
@@ -215,6 +214,11 @@ class RunningPoolLayer(_Pool[RunningPoolFolding]):
         return results * max(0, interval_of(self.requant, folding) - 1)
 
 
+def _can_run(window: Window, lanes: int) -> bool:
+    """Whether a running pool takes beats of so many codes: its results so far are read ahead."""
+    return window.channel_blocks // lanes >= RUNNING_CHANNELS or window.kernel[1] == 1
+
+
 def _with_depth(buffer: LineBuffer, depth: int) -> LineBuffer:
     return replace(buffer, depth=depth)
 
@@ -222,11 +226,9 @@ def _with_depth(buffer: LineBuffer, depth: int) -> LineBuffer:
 def _lower_pool(context: StreamContext[layers.Pool], **fields: Any) -> PoolLayer | RunningPoolLayer:
     layer = context.layer
     window = context.window(layer.window)
-    channels = window.channel_blocks
     # Rows kept of frames before are of a code of their own where there is no other padding.
     pad_code = context.rows.code if context.rows else layer.pad_code
-    runs = window.tiles and (channels >= RUNNING_CHANNELS or window.kernel[1] == 1)
-    kind = RunningPoolLayer if runs else PoolLayer
+    kind = RunningPoolLayer if window.tiles and _can_run(window, 1) else PoolLayer
     return kind(**context.common, window=window, pad_code=pad_code, **fields)
 
 

@@ -144,7 +144,7 @@ def depthwise(channels, positions, style="block", verilog=(), **fields):
 
     def stimulus(rng):
         """Absent channels and positions have codes, too."""
-        shape = 6 * part.blocks, part.words, part.taps * part.lanes
+        shape = 6 * part.blocks, part.words, part.word_codes
         return [pixels_of(rng, shape, part.x_bits, part.x_signed)]
 
     return Example(
@@ -160,6 +160,12 @@ TAPS = {
     "absent taps": ((5, 9), {"lanes": 2, "taps": 4, "x_signed": True}),
     "whole window": ((6, 9), {"taps": 9, "kept_passes": 12}),
     "whole window of all lanes": ((3, 4), {"lanes": 3, "taps": 4, "kept_passes": 9}),
+    "shared codes": (
+        (6, 9), {"lanes": 2, "taps": 9, "kept_passes": 9, "out_lanes": 2, "shared": True},
+    ),
+    "shared codes word by word": (
+        (6, 5), {"lanes": 3, "taps": 2, "x_signed": True, "shared": True},
+    ),
     "point": ((5, 1), {"lanes": 2}), "two blocks": ((8, 3), {"lanes": 4, "kept_passes": 4}),
     "one kept pass": ((6, 3), {"lanes": 2, "kept_passes": 1}),
     "narrow": ((4, 4), {"lanes": 2, "x_bits": 2, "w_bits": 2, "acc_bits": 7}),
@@ -176,10 +182,13 @@ TAPS = {
 }  # fmt: skip
 
 
-def proved_depthwise(channels, positions, lanes, taps, kept_passes, weight_delay=0, out_lanes=1):
+def proved_depthwise(
+    channels, positions, lanes, taps, kept_passes, weight_delay=0, out_lanes=1, shared=False
+):
     part = parts.DepthwiseArray(
         channels=channels, positions=positions, lanes=lanes, taps=taps, lut_ram=False,
-        kept_passes=kept_passes, weight_delay=weight_delay, out_lanes=out_lanes, **MARKED,
+        kept_passes=kept_passes, weight_delay=weight_delay, out_lanes=out_lanes, shared=shared,
+        **MARKED,
     )  # fmt: skip
     needs = [(channel // lanes + 1) * part.words - 1 for channel in range(0, channels, out_lanes)]
     return Example(
@@ -606,6 +615,7 @@ ARRAYS: Mapping[str, Mapping[str, Example]] = {
         "lanes": proved_depthwise(3, 2, 2, 1, 2),
         "weights far away": proved_depthwise(2, 1, 2, 1, 2, 1),
         "two sums in a beat": proved_depthwise(4, 1, 4, 1, 2, out_lanes=2),
+        "shared codes proved": proved_depthwise(4, 2, 2, 2, 2, out_lanes=2, shared=True),
     },
     "ContractionArray": {
         **swept(

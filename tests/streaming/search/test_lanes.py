@@ -24,7 +24,7 @@ from nnef_hw.testing import GraphBuilder
 pytestmark = pytest.mark.system
 
 BOARD = find_board("ulx3s_85f")
-CLOCK = 60e6
+CLOCK = BOARD.clock_mhz * 1e6
 SHARDS = 1
 PER_SHARD = 3
 NIGHTLY_SHARDS = 6
@@ -57,7 +57,16 @@ def residual(rng):
     return g.build(g.pool("avg_pool", y, 3, stride=1, padding=1, border="ignore", name="averages"))
 
 
-NETWORKS = {"separable": separable, "residual": residual}
+def image(rng):
+    """A channel that becomes eight, and pools whose pixels have few beats, or one."""
+    g = GraphBuilder("image")
+    x = g.conv(g.input("x", [1, 1, 8, 8]), rng.normal(size=[8, 1, 3, 3]), padding=1, name="first")
+    x = g.pool("max_pool", g.op("relu", x, name="relu"), name="greatest")
+    x = g.conv(x, rng.normal(size=[4, 8, 2, 2]), name="second")
+    return g.build(g.pool("avg_pool", g.op("relu", x, name="relu1"), 3, stride=3, name="averages"))
+
+
+NETWORKS = {"separable": separable, "residual": residual, "image": image}
 
 
 def wide_networks(graph, target=BOARD, *, every=False):
@@ -75,7 +84,8 @@ def wide_networks(graph, target=BOARD, *, every=False):
     ("network", "place"),
     # The fewest codes of the separable network are what the rate below asks for.
     few(
-        list(product(NETWORKS, [0, 1, -1])), [("separable", -1), ("residual", 0), ("residual", -1)]
+        list(product(NETWORKS, [0, 1, -1])),
+        [("separable", -1), ("residual", 0), ("residual", -1), ("image", 0), ("image", -1)],
     ),
 )
 def test_is_exact(network, place, fix, force, rng, simulate):
@@ -96,6 +106,18 @@ def test_a_rate_takes_as_many_codes_per_beat_as_it_needs(fix, rng, simulate):
     assert plan.lanes == dict.fromkeys(["relu", "relu1", "relu2", "mean"], 2)
     assert plan.inputs[0].lanes == plan.outputs[0].lanes == 1
     simulate(plan, graph, "verilator").check(LONG)
+
+
+def test_a_word_is_a_window_for_all_channels_of_a_beat(fix, rng):
+    """So the layer that reads the image takes as many cycles as its results have beats."""
+    graph = fix(image(rng))
+    for cycles, lanes in ((256, 2), (128, 4), (80, 8)):
+        plan = schedule(graph, BOARD, target_fps=CLOCK / cycles)
+        [first, pool, *_] = plan.blocks
+        assert (first.kind, first.layer.result_lanes) == ("dot", lanes)
+        assert first.cycles == 64 * 8 // lanes
+        # with less than three beats in a pixel, a line buffer gives the windows of a pool
+        assert pool.kind == ("running_max" if lanes == 2 else "max_pool")
 
 
 def test_plan_report_and_boards_know_the_beats(fix, rng):
