@@ -1,9 +1,8 @@
 """Parts: every component of ``rtl/``, described without Amaranth.
 
 A part holds a component's parameters, and says what follows from them: what it computes, its
-widths, cycles, memories and multipliers, what it is made of. The component takes its part and reads all of that
-there. A component in ``rtl/ROOM/NAME.py`` has its part in
-``parts/ROOM/NAME.py``.
+widths, cycles, memories and multipliers, what it is made of. The component takes its part and reads
+all of that there. A component in ``rtl/ROOM/NAME.py`` has its part in ``parts/ROOM/NAME.py``.
 """
 
 from nnef_hw.parts.arrays.array import SystolicArray
