@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
-from nnef_hw.ir import Graph, Node, Trait
+from nnef_hw.ir import Graph, Node
 from nnef_hw.passes.forms.lower_bias import LowerBias
 from nnef_hw.passes.forms.lower_matmul import LowerMatmul
 from nnef_hw.passes.rewriting.editor import Editor, reshape_node
 from nnef_hw.passes.rewriting.rewrite import Pass, Reasons
-from nnef_hw.passes.rewriting.views import View, is_image
+from nnef_hw.passes.rewriting.stream_axes import axes_before
+from nnef_hw.passes.rewriting.views import View
 
 __all__ = ["LowerContraction"]
 
@@ -189,7 +190,7 @@ def _whole(editor: Editor, node: Node, name: str, shape: Shape) -> str:
 
 def _comes_by_token(editor: Editor, node: Node, product: _Product) -> bool:
     """Whether rows of all matrices come by turns in what the first operand is made of."""
-    source = _axes_before(editor, node.inputs[0], product.rank)
+    source = axes_before(editor, node.inputs[0], product.rank)
     if source is None or not product.matrices:
         return False
     return source[product.of_rows] < min(source[axis] for axis in product.matrices)
@@ -199,43 +200,8 @@ def _places(
     editor: Editor, name: str, rank: int, parts: dict[str, list[int]]
 ) -> dict[str, tuple[int, str]]:
     """Return by letter where its axes come in the stream of the second operand."""
-    source = _axes_before(editor, name, rank) or [*range(rank)]
+    source = axes_before(editor, name, rank) or [*range(rank)]
     return {
         letter: (min((source[axis] for axis in axes), default=-1), letter)
         for letter, axes in parts.items()
     }
-
-
-def _axes_before(editor: Editor, name: str, rank: int) -> list[int] | None:
-    """Return where each axis of a tensor is in the stream that is transposed to it, if one is.
-
-    Functions of elements, and of all channels of a pixel, leave the order as it is, and so do
-    reshapes that add or remove axes of extent 1, which have no place.
-    """
-    missing = rank - len(editor.shape(name))
-    places = [*[-1] * missing, *range(rank - missing)]
-    traits = Trait.MOVES, Trait.TABLE, Trait.ELEMENTWISE, Trait.ALONG_CHANNELS
-    is_moved = False
-    while node := editor.emitted(editor.resolve(name)):
-        [source, *others] = [x for x in node.inputs if editor.data(x) is None]
-        if others or not any(map(node.has, traits)):
-            break
-        if node.op == "transpose":
-            is_moved, axes = True, node.attrs["axes"]
-            places = [axes[place] if place >= 0 else -1 for place in places]
-        elif node.has(Trait.RESHAPES):
-            before, behind = (_several(editor.shape(x)) for x in (source, node.name))
-            if [*before.values()] != [*behind.values()]:
-                break
-            moves = dict(zip(behind, before, strict=True))
-            places = [moves.get(place, -1) for place in places]
-        name = source
-    if node is not None and not node.has(Trait.MOVES) and is_image(editor.shape(name)):
-        # a layer gives the channels of each pixel
-        places = [len(editor.shape(name)) if place == 1 else place for place in places]
-    return places if is_moved else None
-
-
-def _several(shape: Shape) -> dict[int, int]:
-    """Return the extents of the axes along which there are several elements."""
-    return {axis: extent for axis, extent in enumerate(shape) if extent > 1}

@@ -13,6 +13,7 @@ from nnef_hw.passes.functions.lower_elementwise import LowerElementwise
 from nnef_hw.passes.images.sink_pad import SinkPad
 from nnef_hw.passes.rewriting.editor import Editor, is_trivial, reshape_node
 from nnef_hw.passes.rewriting.rewrite import Pass, Reasons
+from nnef_hw.passes.rewriting.stream_axes import axes_before
 from nnef_hw.passes.structure.raise_rank import RaiseRank
 
 __all__ = ["LowerPad"]
@@ -23,7 +24,8 @@ class LowerPad(Pass):
     """Rewrite operators that add channels of one value.
 
     * a ``pad`` of channels -> a ``pad`` of columns, of an image whose columns are the channels:
-      both stream in the same order
+      both stream in the same order; behind a move that puts pixels where channels were, of rows, of
+      an image with those channels
     * ``concat`` along any axis with a constant that is the same value all over -> a ``pad``
 
     Left alone: other borders, cropping, padding of the batch, and constants that vary.
@@ -97,6 +99,13 @@ def _joined(editor: Editor, node: Node) -> Node | None:
     return Node("pad", (node.inputs[places[0]],), node.outputs, attrs, node.location)
 
 
+def _comes_last(editor: Editor, name: str, rank: int) -> bool:
+    """Whether all elements of a channel come before those of the next one, behind moves."""
+    places = axes_before(editor, name, rank + 2)
+    spatial = [n for n, extent in enumerate(editor.shape(name)) if n > 1 and extent > 1]
+    return places is not None and bool(spatial) and all(places[1] < places[n] for n in spatial)
+
+
 def _emit(editor: Editor, node: Node) -> None:
     source, like = node.inputs[0], editor.tensors[node.name]
     _, channels, *extents = editor.shape(source)
@@ -117,10 +126,16 @@ def _emit(editor: Editor, node: Node) -> None:
         emit("pad", (1, channels, *extents), {"padding": [(0, 0), (0, 0), *spatial], **value})
     rank, depth = len(extents), channels + sum(before_behind)
     pixels = int(np.prod(extents))
-    columns = [(0, 0), (0, 0), (0, 0), before_behind]
     last = [0, *range(2, rank + 2), 1]
+    is_outer = _comes_last(editor, source, rank)
     emit("transpose", (1, *extents, channels), {"axes": last})
-    emit("reshape", (1, 1, pixels, channels), {})
-    emit("pad", (1, 1, pixels, depth), {"padding": columns, **value})
+    if is_outer:
+        emit("reshape", (1, pixels, channels, 1), {})
+        rows = [(0, 0), (0, 0), before_behind, (0, 0)]
+        emit("pad", (1, pixels, depth, 1), {"padding": rows, **value})
+    else:
+        emit("reshape", (1, 1, pixels, channels), {})
+        columns = [(0, 0), (0, 0), (0, 0), before_behind]
+        emit("pad", (1, 1, pixels, depth), {"padding": columns, **value})
     emit("reshape", (1, *extents, depth), {})
     emit("transpose", like.shape, {"axes": np.argsort(last).tolist()}, node.name)
