@@ -14,6 +14,7 @@ from bench_engine import fixed_network
 from nnef_hw.architectures import AUTO
 from nnef_hw.flow.options import BuildOptions
 from nnef_hw.frontend import load
+from nnef_hw.ir.batch import sample_extents
 from nnef_hw.quantize import Scheme
 
 __all__ = ["FULL", "Build", "SETS"]
@@ -30,8 +31,11 @@ MODELS = {
     "EEGFormer": DEEPLOY / "EEGFormer" / "network.onnx",
     "CCT_1_16_16_8": DEEPLOY / "CCT_1_16_16_8" / "network.onnx",
     "CCT_2_32_32_128": DEEPLOY / "CCT_2_32_32_128_Opset20" / "network.onnx",
+    "KWT-1": SHARED / "attention" / "kwt1" / "kwt1.tflite",
 }
 """Networks that are not in the zoo; those without samples beside them are fed with noise."""
+INPUTS = {"KWT-1": ("speech_features_normalizer_truediv",)}
+"""Where networks begin whose front ends are left to the host."""
 NOISE_SAMPLES = 64
 
 
@@ -56,12 +60,17 @@ class Build(NamedTuple):
         width = f" w{self.weight_bits}" if self.weight_bits else ""
         return self.network + width + rate + (" fastest" if self.fastest else "")
 
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Values at which its network begins; none of one that is built whole."""
+        return INPUTS.get(self.network, ())
+
     def options(self, out: Path) -> BuildOptions:
         """Return what is built below a folder."""
         model = MODELS.get(self.network, ZOO / self.network / "model.nnef.tgz")
         samples = model.with_name("samples.npz")
         if model.exists() and not samples.exists():
-            samples = _noise(model, out / f"{self.network}-noise.npz")
+            samples = _noise(model, out / f"{self.network}-noise.npz", self.inputs)
         # of random weights: quantized already, and fed with random codes
         is_random = self.network == "mobilenetv2"
         width = {} if self.weight_bits is None else {"weight_bits": self.weight_bits}
@@ -70,17 +79,17 @@ class Build(NamedTuple):
             calibrate=None if is_random else samples,
             board=self.board, clock_mhz=self.clock_mhz, frames=self.frames,
             target_fps=self.target_fps, scheme=Scheme(**width), arch=self.arch, batch=self.batch,
-            seeds=self.seeds, fastest=self.fastest,
+            seeds=self.seeds, fastest=self.fastest, inputs=self.inputs,
             out=out / f"{self.label}-{self.board}-{self.arch}".replace(" ", "-").replace("/", "-"),
         )  # fmt: skip
 
 
-def _noise(model: Path, path: Path) -> Path:
+def _noise(model: Path, path: Path, inputs: Sequence[str] = ()) -> Path:
     """Write noise of mean 0 and variance 1 for a model, unless the file is there; return it."""
     if not path.exists():
-        graph, rng = load(model), np.random.default_rng(0)
+        graph, rng = load(model, inputs=inputs), np.random.default_rng(0)
         path.parent.mkdir(parents=True, exist_ok=True)
-        shapes = {name: graph.tensor(name).shape[1:] for name in graph.inputs}
+        shapes = {name: sample_extents(graph.tensor(name).shape) for name in graph.inputs}
         inputs = {
             name: rng.normal(size=(NOISE_SAMPLES, *shape)).astype(np.float32)
             for name, shape in shapes.items()
@@ -142,7 +151,11 @@ ATTENTION = [
     Build("encoder_16x32", "ulx3s_85f"),
     Build("EEGFormer", "tang_nano_20k"),
     Build("CCT_1_16_16_8", "icebreaker"),
-    Build("CCT_2_32_32_128", "ulx3s_85f", frames=10),
+    Build("CCT_2_32_32_128", "ulx3s_85f", frames=3),
+    Build("digits_vit", "tang_nano_20k", frames=100, arch="engine"),
+    Build("encoder_16x32", "ulx3s_85f", frames=10, arch="engine"),
+    Build("EEGFormer", "icebreaker", frames=10, arch="engine"),
+    Build("KWT-1", "ulx3s_85f", frames=2, arch="engine"),
 ]
 SETS: dict[str, tuple[str, Sequence[Build]]] = {
     "attention": ("only networks with attention", ATTENTION),
