@@ -112,6 +112,34 @@ def test_heads_of_whole_words_are_split_and_joined_by_addresses(lanes, moves, fi
     assert sum(isinstance(x, GatherLayer) for x in plan.design.layers) == moves
 
 
+def with_one_projection(rng, tokens, features, heads):
+    """Return attention without softmax whose queries, keys and values are of one layer."""
+    g = GraphBuilder("projected")
+    weights = g.constant("w", rng.normal(size=(1, features, 3 * features)) / 3)
+    x = g.input("x", [1, tokens, features])
+    y = g.op("matmul", x, weights, transposeA=False, transposeB=False)
+    y = g.op("transpose", g.reshape(y, [1, tokens, 3, features]), axes=[2, 0, 1, 3])
+
+    def split(n):
+        part = g.op("slice", y, axes=[0], begin=[n], end=[n + 1], stride=[1])
+        part = g.reshape(part, [1, tokens, heads, features // heads])
+        return g.op("transpose", part, axes=[0, 2, 1, 3])
+
+    query, key, value = map(split, range(3))
+    scores = g.op("matmul", query, key, transposeA=False, transposeB=True)
+    scores = g.op("sigmoid", scores)
+    y = g.op("matmul", scores, value, transposeA=False, transposeB=False)
+    return g.build(g.reshape(g.op("transpose", y, axes=[0, 2, 1, 3]), [1, tokens, features]))
+
+
+@pytest.mark.parametrize("kind", ["small", "together", "single_port", "batch"])
+def test_queries_keys_and_values_are_read_where_they_were_computed(kind, fix, rng, run_engine):
+    graph = fix(with_one_projection(rng, 5, 16, 2))
+    plan = planned(graph, **KINDS[kind])
+    assert not any(isinstance(layer, GatherLayer) for layer in plan.design.layers)
+    run_engine(plan, graph)
+
+
 ATTENTION = {
     "one_head": {"tokens": 5, "features": 6, "heads": 1},
     "three_heads": {"tokens": 7, "features": 12, "heads": 3},

@@ -23,6 +23,7 @@ from nnef_hw.engine.layers.layer import (
 )
 from nnef_hw.engine.layers.nest import LayerPart, Nest, Pass, issue_cycles
 from nnef_hw.engine.layers.scale import Scale
+from nnef_hw.engine.layers.views import WordView
 from nnef_hw.hardware.geometry.contraction import Contraction
 from nnef_hw.ir import layers
 from nnef_hw.parts.engine.array import Padding
@@ -68,6 +69,8 @@ class ContractionLayer(EngineLayer):
         Words of the array's memory of matrices.
     first_bias
         What is added to the sums of all columns.
+    rows_view, matrices_view
+        Where the words of rows and of matrices are, if in tensors of another order.
     limits
         Least and greatest sum, bias included.
     """
@@ -81,6 +84,8 @@ class ContractionLayer(EngineLayer):
     kept: int
     first_bias: int
     limits: tuple[int, int]
+    rows_view: WordView | None = None
+    matrices_view: WordView | None = None
 
     @property
     def read_tensors(self) -> tuple[str, ...]:
@@ -110,6 +115,42 @@ class ContractionLayer(EngineLayer):
         changed: dict[str, Any] = {"second": names.get(self.second, self.second)}
         return replace(super().renamed(names), **changed)
 
+    def viewing(self, views: Mapping[str, WordView], lanes: int) -> ContractionLayer:
+        """Return it with operands that are read where their words come from, if loops can."""
+        changed: dict[str, Any] = {}
+        product, words = self.product, self.source.blocks(lanes)
+        rows = [(words, 1), (product.sets, product.rows_of_set * words)]
+        each = words
+        for count in self._row_counts:
+            rows, each = [*rows, (count, each)], each * count
+        steps = self._matrix_words(lanes).values()
+        every = (("operand", "rows_view", rows), ("second", "matrices_view", steps))
+        for operand, name, loops in every:
+            view = views.get(getattr(self, operand))
+            if view is not None and all(view.step(*loop) is not None for loop in loops):
+                changed |= {operand: view.tensor, name: view}
+        return replace(self, **changed)
+
+    @property
+    def _row_counts(self) -> tuple[int, ...]:
+        """Loops over the rows of a set, the innermost first."""
+        product = self.product
+        if product.matrices == 1:
+            return (product.turns * product.repeats,)
+        return product.repeats, product.matrices, product.turns
+
+    def _matrix_words(self, lanes: int) -> Mapping[str, tuple[int, int]]:
+        """Return how many there are of what, and how many words apart, of the second operand.
+
+        Words of a pixel, both axes of its pixels, and sets.
+        """
+        product, step = self.product, self.matrices.blocks(lanes)
+        found = {"word": (step, 1)}
+        pairs = zip(reversed(product.order[:-1]), reversed(product.extents[:-1]), strict=True)
+        for axis, extent in pairs:
+            found[axis], step = (extent, step), step * extent
+        return {**found, "set": (product.sets, step)}
+
     @property
     def groups(self) -> int:
         """Products of rows and one matrix."""
@@ -134,11 +175,14 @@ class ContractionLayer(EngineLayer):
         """Return the loops around the passes of the rows of a matrix: two at most."""
         product = self.product
         read, write = (image.blocks(shape.lanes) for image in (self.source, self.target))
-        inner = _Loop(product.repeats, read, write)
-        apart = product.matrices * product.repeats
-        outer = _Loop(product.turns, apart * read, apart * write)
+
+        def loop(count: int, apart: int) -> _Loop:
+            return _Loop(count, _step(self.rows_view, count, apart * read), apart * write)
+
+        inner = loop(product.repeats, 1)
+        outer = loop(product.turns, product.matrices * product.repeats)
         if product.matrices == 1:
-            return [_Loop(product.turns * product.repeats, read, write, 1)]
+            return [replace(loop(product.turns * product.repeats, 1), y=1)]
         if product.repeats == 1:
             return [replace(outer, y=1)]
         return [inner, replace(outer, y=1)]
@@ -194,13 +238,17 @@ class ContractionLayer(EngineLayer):
         product = self.product
         apart = product.rows_of_set if product.matrices == 1 else product.repeats
         read_blocks, write_blocks = (x.blocks(shape.lanes) for x in (self.source, self.target))
-        group = _Loop(len(groups), apart * read_blocks, apart * write_blocks)
+        group_step = _step(self.rows_view, self.groups, apart * read_blocks)
+        group = _Loop(len(groups), group_step, apart * write_blocks)
+        word_step = _step(self.rows_view, words, 1)
         run = [*loops[:-1], replace(outer, count=outer.count + before)]
         weight_of_group = words * len(passes)
         levels = [*run, *([group] if len(groups) > 1 else [])]
         levels += [_Loop(1, 0, 0)] * (_LOOPS - len(levels))
         of_group = len(run) if len(groups) > 1 else None
-        first_read = places.read + groups.start * group.read - before * outer.read
+        first_read = (
+            places.read + _start(self.rows_view) + groups.start * group.read - before * outer.read
+        )
         first_write = places.write + groups.start * group.write - before * outer.write
         per_pass = shape.rows // shape.lanes
         inner = (0,) * (PASS_LEVEL - 1)
@@ -208,7 +256,7 @@ class ContractionLayer(EngineLayer):
         nest = Nest(
             counts=(words, 1, 1, len(own), *(x.count for x in levels)),
             strides={
-                "read": (1, *inner, 0, *(x.read for x in levels)),
+                "read": (word_step, *inner, 0, *(x.read for x in levels)),
                 "y": (0, *inner, 0, *(x.y for x in levels)),
                 "x": (0,) * LEVELS,
                 "weight": (1, *inner, words, *around),
@@ -231,17 +279,17 @@ class ContractionLayer(EngineLayer):
         """Return the part that fills the memory of matrices."""
         product, lanes, rows = self.product, shape.lanes, shape.rows
         words, blocks = self.source.blocks(lanes), self.matrices.blocks(lanes)
-        steps, step = {product.order[-1]: 0}, blocks
-        for axis, extent in zip(
-            reversed(product.order[:-1]), reversed(product.extents[:-1]), strict=True
-        ):
-            steps[axis], step = step, step * extent
-        of_group = step if product.matrices == 1 else steps["m"]
+        steps = {
+            name: _step(self.matrices_view, *loop)
+            for name, loop in self._matrix_words(lanes).items()
+        }
+        of_group = steps["set"] if product.matrices == 1 else steps["m"]
         if self._turns:
             # lanes of a word, words of a row, groups of rows
             count = blocks - passes.start * rows // lanes
             counts = (lanes, words, rows // lanes if len(passes) > 1 else min(rows // lanes, count))
-            read = (steps["k"], lanes * steps["k"], 1, rows // lanes)
+            groups_of_rows = rows // lanes * steps["word"]
+            read = (steps["k"], lanes * steps["k"], steps["word"], groups_of_rows)
             y, extent, last = (1, lanes, 0, 0), product.inner, lanes
             weight, start = (0, 1, 0, words), 0
         else:
@@ -250,11 +298,11 @@ class ContractionLayer(EngineLayer):
                 words,
                 rows if len(passes) > 1 else min(rows, product.columns - passes.start * rows),
             )
-            read = (0, 1, steps["n"], rows * steps["n"])
+            read = (0, steps["word"], steps["n"], rows * steps["n"])
             y, extent = (0, 0, 1, rows), product.columns
             last = product.inner - (words - 1) * lanes
             weight, start = (0, 1, 0, words), passes.start * rows
-        zeros = (0,) * (_LOOPS - 1)
+        zeros, first = (0,) * (_LOOPS - 1), sum(places.others) + _start(self.matrices_view)
         strides = {
             "read": (*read, of_group, *zeros), "y": (*y, 0, *zeros),
             "weight": (*weight, words * len(passes), *zeros), "write": (0, 0, 1, 0, 0, *zeros),
@@ -264,7 +312,7 @@ class ContractionLayer(EngineLayer):
             strides={name: strides.get(name, (0,) * LEVELS) for name in QUANTITIES},
             starts={
                 **dict.fromkeys(QUANTITIES, 0), "y": start,
-                "read": sum(places.others) + groups.start * of_group + passes.start * read[-1],
+                "read": first + groups.start * of_group + passes.start * read[-1],
             },
         )  # fmt: skip
         filling = Filling(fills=1, turns=self._turns, inner_lanes=last - 1)
@@ -293,6 +341,19 @@ class ContractionLayer(EngineLayer):
 
     def bias(self, shape: Shape) -> IntArray:
         return np.full(self._padded(shape), self.first_bias, np.int64)
+
+
+def _step(view: WordView | None, count: int, words: int) -> int:
+    """Return how far apart words are in memory of which so many are so many words apart."""
+    if view is None:
+        return words
+    found = view.step(count, words)
+    assert found is not None, f"{view}: {count} words, {words} apart"
+    return found
+
+
+def _start(view: WordView | None) -> int:
+    return 0 if view is None else view.start
 
 
 def _scale(context: EngineContext[layers.Contraction]) -> Scale:

@@ -23,6 +23,7 @@ from nnef_hw.engine.layers.layer import (
 from nnef_hw.engine.layers.nest import LayerPart, Nest, Pass
 from nnef_hw.engine.layers.pieces import Axis, Piece, is_idle, nest_of, words_of
 from nnef_hw.engine.layers.scale import POOL_SHIFT, Scale
+from nnef_hw.engine.layers.views import WordView
 from nnef_hw.ir import layers
 from nnef_hw.parts.engine.array import ArrayUse
 from nnef_hw.parts.engine.fields import Record
@@ -66,6 +67,15 @@ class GatherLayer(EngineLayer):
     @property
     def may_add(self) -> bool:
         return False
+
+    def view(self, lanes: int) -> WordView | None:
+        """Return where all words of so many codes are in the operand, if they only move."""
+        [first, *others] = self.pieces
+        nest = nest_of(first, lanes, ANYWHERE)
+        words = None if nest is None else words_of(nest, lanes)
+        if others or self.table is not None or words is None or first.is_bordered:
+            return None
+        return WordView.of(self.operand, words)
 
     def is_idle(self, lanes: int) -> bool:
         """Whether all words of so many codes stay as they are, in their order."""

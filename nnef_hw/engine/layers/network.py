@@ -9,6 +9,7 @@ from typing import Any
 from nnef_hw.architecture.architecture import Port, port_labels
 from nnef_hw.engine.layers import average, contraction, conv, gather, pairs, pool, unit_functions
 from nnef_hw.engine.layers.constant import ConstantLayer, expanded
+from nnef_hw.engine.layers.contraction import ContractionLayer
 from nnef_hw.engine.layers.conv import ConvLayer
 from nnef_hw.engine.layers.layer import (
     LANES,
@@ -22,6 +23,7 @@ from nnef_hw.engine.layers.pieces import is_idle
 from nnef_hw.engine.layers.pool import engine_table
 from nnef_hw.engine.layers.support import check_engine, find_move, find_tails, memory_image
 from nnef_hw.engine.layers.tail import Tail
+from nnef_hw.engine.layers.views import WordView
 from nnef_hw.errors import raise_all
 from nnef_hw.hardware.devices import Device
 from nnef_hw.ir import Graph, HostStream, Node, StreamOrder, Trait
@@ -203,15 +205,31 @@ class Network:
         return tuple(loadings), tuple(self._working(layers, lanes))
 
     def _working(self, layers: Sequence[EngineLayer], lanes: int) -> Iterator[EngineLayer]:
-        """Yield the layers without those that leave all words as they are, which nobody sends."""
+        """Return the layers without moves of whole words that nobody needs.
+
+        Words that stay as they are, in their order, and those that products of two activations find
+        where they come from.
+        """
         sent, names = {sink.tensor for sink in self.sinks}, dict[str, str]()
+        views: dict[str, WordView] = {}
+        found: list[EngineLayer] = []
         for layer in layers:
             own = layer.renamed(names)
-            is_idle = isinstance(own, gather.GatherLayer) and own.is_idle(lanes)
-            if is_idle and own.tensor not in sent:
-                names[own.tensor] = own.operand
-            else:
-                yield own
+            if isinstance(own, gather.GatherLayer):
+                view = own.view(lanes)
+                if own.is_idle(lanes) and own.tensor not in sent:
+                    names[own.tensor] = own.operand
+                    continue
+                before = views.get(own.operand)
+                whole = view if before is None or view is None else before.behind(view)
+                if whole is not None:
+                    views[own.tensor] = whole
+            found.append(own.viewing(views, lanes) if isinstance(own, ContractionLayer) else own)
+        read = {*sent}
+        for own in reversed(found):
+            is_read = not isinstance(own, gather.GatherLayer) or own.tensor in read
+            read |= {*own.operands} if is_read else set()
+        return (x for x in found if not isinstance(x, gather.GatherLayer) or x.tensor in read)
 
 
 def _loading(layer: ConvLayer, image: Image, lanes: int) -> tuple[Loading, ConvLayer]:
