@@ -24,6 +24,7 @@ from nnef_hw.arithmetic.numerics import (
 
 __all__ = [
     "FACTOR_BITS",
+    "MAX_FRACTION",
     "OFFSET_BITS",
     "ROOT_BITS",
     "NormalizeParams",

@@ -9,6 +9,7 @@ from dataclasses import replace
 from nnef_hw.architecture.architecture import Kept, Port
 from nnef_hw.arithmetic.numerics import AddRequant, Requant, signed_bits
 from nnef_hw.engine.layers.network import lower
+from nnef_hw.engine.layers.unit import UnitLayer
 from nnef_hw.engine.program.design import Design
 from nnef_hw.errors import NnefHwError, UsageError
 from nnef_hw.ir import Graph, Node
@@ -145,7 +146,11 @@ def _misfits(design: Design) -> Iterator[str]:
     engine, layout = design.engine, design.engine.layout
     rounding = engine.find(SecondRounding)
     for layer in design.layers:
-        bits = max(design.program.factors(layer)).bit_length()
+        if isinstance(layer, UnitLayer):
+            for what in layer.missing(design.program.units.of(layer)):
+                yield f"layer {layer.name!r} {what}"
+                return
+        bits = max(design.program.factors(layer), default=1).bit_length()
         if bits > (most := engine.requantizer.factor_bits):
             yield f"layer {layer.name!r} takes factors of {bits} bits, there are {most}"
             return

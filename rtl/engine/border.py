@@ -30,15 +30,9 @@ def _offset(bits, signed):
     return 1 << (bits - 1) if signed else 0
 
 
-def _is_chosen(parameters, numbers, n):
-    """Return whether the instruction is one of the n-th port of these numbers."""
-    return parameters.port == numbers[n] if len(numbers) > 1 else Const(1)
-
-
-def _is_of(part, parameters, kind):
-    """Return whether the instruction is of a kind, or sends a tensor through a unit."""
-    is_own = parameters.kind == kind
-    return is_own if part.units is None else is_own | (parameters.kind == Kind.STREAM)
+def _is_chosen(parameters, formats, n):
+    """Return whether the instruction is one of the port with number n."""
+    return parameters.port == n if len(formats) > 1 else Const(1)
 
 
 class EngineLoader(wiring.Component):
@@ -57,8 +51,6 @@ class EngineLoader(wiring.Component):
         Bits and signedness of the codes of each input, codes of a beat.
     padded : list[bool]
         Whether any beats of it are padding.
-    numbers : list[int]
-        What ``port`` is of each input, where there are several; units are behind the others.
 
     Members
     -------
@@ -78,9 +70,9 @@ class EngineLoader(wiring.Component):
 
     unproved = "its ports follow an instruction of a program; tests/engine simulates it"
 
-    def __init__(self, part: Engine, *, formats, padded, numbers):
+    def __init__(self, part: Engine, *, formats, padded):
         self.part = part
-        self.formats, self.padded, self.numbers = formats, padded, numbers
+        self.formats, self.padded = formats, padded
         super().__init__({
             **border_ports("i", In, formats),
             "begin": In(1),
@@ -108,7 +100,7 @@ class EngineLoader(wiring.Component):
         padding, ends, is_last, step = Signal(), Signal(), Signal(), self.step
         # It is closed from its last code on, since whether that comes is known late.
         closed = Signal()
-        with m.If(self.begin & _is_of(part, parameters, Kind.LOAD)):
+        with m.If(self.begin & (parameters.kind == Kind.LOAD)):
             m.d.sync += active.eq(1)
         comes = Signal()
         following = Mux(self.begin | ends, 0, place + 1)[: len(place)]
@@ -129,7 +121,7 @@ class EngineLoader(wiring.Component):
             codes = Cat((code + offset)[:CODE_BITS] for code in source.payload.data)
             if count == 1 or self.padded[n]:
                 codes = Mux(padding, parameters.pad.replicate(count), codes)
-            chosen = _is_chosen(parameters, self.numbers, n)
+            chosen = _is_chosen(parameters, self.formats, n)
             m.d.comb += source.ready.eq(active & ~closed & ~padding & chosen)
             with m.If(chosen) if len(self.formats) > 1 else nullcontext():
                 m.d.comb += [
@@ -190,9 +182,9 @@ class EngineSender(wiring.Component):
 
     unproved = "its ports follow an instruction of a program; tests/engine simulates it"
 
-    def __init__(self, part: Engine, *, formats, numbers):
+    def __init__(self, part: Engine, *, formats):
         self.part = part
-        self.formats, self.numbers = formats, numbers
+        self.formats = formats
         super().__init__({
             **border_ports("o", Out, formats),
             "begin": In(1),
@@ -224,7 +216,7 @@ class EngineSender(wiring.Component):
             is_final = frame == parameters.frames
         code = Signal(CODE_BITS, reset_less=True)
         for n, (sink, (bits, signed, _)) in enumerate(zip(self.streams, self.formats, strict=True)):
-            chosen = _is_chosen(parameters, self.numbers, n)
+            chosen = _is_chosen(parameters, self.formats, n)
             # A signed code is that of the engine with its highest bit turned round.
             m.d.comb += [
                 sink.valid.eq(valid & chosen),
@@ -249,7 +241,7 @@ class EngineSender(wiring.Component):
         m.d.sync += [starting.eq(self.begin), reading.eq(0)]
         with m.If(arrives):
             m.d.sync += ready.eq(1)
-        with m.If(starting & _is_of(part, parameters, Kind.SEND)):
+        with m.If(starting & (parameters.kind == Kind.SEND)):
             m.d.sync += [
                 self.is_active.eq(1),
                 reading.eq(1),

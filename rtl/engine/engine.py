@@ -9,14 +9,13 @@ from nnef_hw.parts.engine.contraction import Matrices
 from nnef_hw.parts.engine.engine import Engine
 from nnef_hw.parts.engine.narrow import NARROW_BITS, NarrowWeights
 from nnef_hw.parts.engine.pairs import Gather, Minima
-from nnef_hw.parts.engine.program import BEAT_BITS, Kind
+from nnef_hw.parts.engine.program import BEAT_BITS
 from nnef_hw.parts.engine.residual import SharedBank, TensorSums
 from nnef_hw.parts.engine.sizes import CODE_BITS
 from nnef_hw.parts.engine.tables import Tables
 from nnef_hw.rtl.base.memory import TiledMemory
 from nnef_hw.rtl.base.primitives import delayed
 from nnef_hw.rtl.engine.border import border_ports
-from nnef_hw.rtl.engine.units import UnitConstants, connect_fields, write_table
 
 __all__ = ["SharedEngine"]
 
@@ -101,41 +100,41 @@ class SharedEngine(wiring.Component):
         m.submodules.sequencer = sequencer = part.sequencer.build(part)
         m.submodules.requantizer = requantizer = part.requantizer.build(part)
         m.submodules.array = array = part.array.build(part)
-        units = () if part.units is None else part.units.units
-        # What comes from units, and goes there, has numbers behind those of other ports.
-        behind = max(len(self.sources), len(self.targets))
-        numbers = [
-            [*range(count), *range(behind, behind + len(units))]
-            for count in (len(self.sources), len(self.targets))
-        ]
         m.submodules.loader = loader = part.loader.build(
-            part, formats=[*self.sources, *((*unit.target, 1) for unit in units)],
-            padded=[*self.padded, *[True] * len(units)], numbers=numbers[0],
+            part, formats=self.sources, padded=self.padded
         )
-        m.submodules.sender = sender = part.sender.build(
-            part, formats=[*self.targets, *((*unit.source, 1) for unit in units)],
-            numbers=numbers[1],
-        )
+        m.submodules.sender = sender = part.sender.build(part, formats=self.targets)
         m.submodules.codes = codes = part.codes.build(part)
         ring = part.ring
         places, words = (self._memories if ring is None else self._feed)(m, sequencer)
         parameters = sequencer.parameters
         sent = Signal()
-        # What passes a unit has ended when it is loaded.
-        m.d.sync += sent.eq(
-            sender.done & (parameters.kind != Kind.STREAM) if units else sender.done
-        )
-        m.d.comb += sequencer.done.eq(loader.done | sent)
+        m.d.sync += sent.eq(sender.done)
+        done = loader.done | sent
         # A word is read, then padded, then stands with its weights before the multipliers.
         word = Signal(part.array.word_bits, reset_less=True)
-        for outer, inner in zip(self.inputs, loader.streams, strict=False):
+        for outer, inner in zip(self.inputs, loader.streams, strict=True):
             wiring.connect(m, wiring.flipped(outer), inner)
-        for inner, outer in zip(sender.streams, self.outputs, strict=False):
+        for inner, outer in zip(sender.streams, self.outputs, strict=True):
             wiring.connect(m, inner, wiring.flipped(outer))
         for component in (loader, sender, requantizer):
             m.d.comb += component.parameters.eq(parameters)
         begin = delayed(m, sequencer.begin, part.pipeline.border_cycles, name="begin", is_flag=True)
         m.d.comb += [loader.begin.eq(begin), sender.begin.eq(begin), sender.word.eq(word)]
+        read_address = Mux(sender.is_active, sender.address, sequencer.word.read)
+        is_inside = sequencer.word.inside | sender.is_active
+        constant_address = requantizer.constant_address
+        if part.units is not None:
+            m.submodules.units = units = part.units.build(part, contents=self.units)
+            self._connect_units(m, units, begin, word, words)
+            read_address = Mux(units.is_active, units.address, read_address)
+            is_inside |= units.is_active
+            done |= units.done
+            if hasattr(units, "constant"):
+                constant_address = Mux(
+                    units.takes_constants, units.constant_address, constant_address
+                )
+        m.d.comb += sequencer.done.eq(done)
 
         found = Signal(len(array.weights), reset_less=True)
         # Weights come with the codes: their addresses wait, and block RAMs that are far apart have
@@ -144,13 +143,10 @@ class SharedEngine(wiring.Component):
         late = part.pipeline.code_cycles - 1 - behind
         weight_place = delayed(m, sequencer.word.weight, late, name="weight_place")
         m.d.comb += [
-            codes.read_address.eq(Mux(sender.is_active, sender.address, sequencer.word.read)),
+            codes.read_address.eq(read_address),
             places["row"].eq(sequencer.row_address),
             sequencer.row.eq(words["row"]),
-            places["constant"].eq(
-                self._units(m, units, loader, sender, sequencer, words)
-                if units else requantizer.constant_address
-            ),
+            places["constant"].eq(constant_address),
             requantizer.constant.eq(words["constant"]),
             places["weight"].eq(weight_place),
             array.word.eq(sequencer.word),
@@ -164,7 +160,6 @@ class SharedEngine(wiring.Component):
             array.weights.eq(found),
         ]
         operands = m.d.comb if part.is_direct else m.d.sync
-        is_inside = sequencer.word.inside | sender.is_active
         inside = delayed(m, is_inside, part.pipeline.code_cycles, name="inside")
         read = codes.read_data
         if part.has(Gather):
@@ -238,46 +233,30 @@ class SharedEngine(wiring.Component):
         self._write(m, sequencer, result, loader, codes)
         return m
 
-    def _units(self, m, units, loader, sender, sequencer, words):
-        """Build the parts that tensors pass; return where constants are read."""
-        part = self.part
-        address = m.submodules.requantizer.constant_address
-        first_beat = 0 if part.find(Tables) is None else part.find(Tables).beats
-        # What the next instruction is stands before results on their way have their constants.
-        begin, running = Signal(name="unit_begins"), Signal(name="unit_runs")
-        m.d.sync += begin.eq(sequencer.begin)
-        with m.If(sequencer.end):
-            m.d.sync += running.eq(0)
-        with m.Elif(sequencer.begin):
-            m.d.sync += running.eq(sequencer.parameters.kind == Kind.STREAM)
-        for n, (unit, contents) in enumerate(zip(units, self.units, strict=True)):
-            component = unit.part.build(**contents)
-            m.submodules[f"unit{n}"] = component
-            [operand] = unit.part.operands(component)
-            wiring.connect(m, sender.streams[len(self.targets) + n], operand)
-            wiring.connect(m, unit.part.result(component), loader.streams[len(self.sources) + n])
-            connect_fields(m, unit, component, sequencer.parameters)
-            if unit.table_beats:
-                feed = m.submodules.feed
-                write_table(
-                    m, component, unit.part, first_beat, address=feed.table_address,
-                    data=feed.table_data, enable=feed.table_enable,
-                )
-                first_beat += unit.table_beats
-            if unit.constant_bits:
-                reader = UnitConstants(part, channels=unit.part.channels)
-                m.submodules[f"constants{n}"] = reader
-                m.d.comb += [
-                    reader.begin.eq(begin),
-                    reader.first.eq(sequencer.word.constant),
-                    reader.taken.eq(component.constant_taken),
-                    reader.word.eq(words["constant"]),
-                    component.constant.eq(reader.constant),
-                ]
-                number = max(len(self.sources), len(self.targets)) + n
-                is_chosen = running & (sequencer.parameters.port == number)
-                address = Mux(is_chosen, reader.address, address)
-        return address
+    def _connect_units(self, m, units, begin, word, words):
+        """Let units see the instruction, words, constants, tables that come with the program."""
+        part, sequencer = self.part, m.submodules.sequencer
+        m.d.comb += [
+            units.begin.eq(begin),
+            units.parameters.eq(sequencer.parameters),
+            units.word.eq(word),
+        ]
+        if hasattr(units, "constant"):
+            m.d.comb += [
+                units.ends.eq(sequencer.end),
+                units.first_constant.eq(sequencer.word.constant),
+                units.constant.eq(words["constant"]),
+            ]
+        if part.units.beats:
+            feed = m.submodules.feed
+            first = 0 if part.find(Tables) is None else part.find(Tables).beats
+            place = feed.table_address - first
+            m.d.comb += [
+                units.table_place.eq(place),
+                units.table_beat.eq(feed.table_data),
+                units.table_comes.eq(feed.table_enable & (feed.table_address >= first)
+                                     & (place < part.units.beats)),
+            ]
 
     def _feed(self, m, sequencer):
         """Return the addresses of rows, constants and weights, and what is found there."""
@@ -360,6 +339,11 @@ class SharedEngine(wiring.Component):
             write_enable |= resident.write_enable
             write_address = Mux(resident.write_enable, resident.address, write_address)
             data = Mux(resident.write_enable, resident.write_data, data)
+        if part.units is not None:
+            units = m.submodules.units
+            write_enable |= units.write_enable
+            write_address = Mux(units.write_enable, units.write_address, write_address)
+            data = Mux(units.write_enable, units.write_data, data)
         m.d.comb += [
             codes.write_enable.eq(write_enable),
             codes.write_address.eq(write_address),

@@ -5,18 +5,16 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from nnef_hw.parts.engine.engine import Engine
-from nnef_hw.parts.engine.program import BEAT_BITS
+from nnef_hw.parts.engine.program import BEAT_BITS, Kind
+from nnef_hw.parts.engine.sizes import CODE_BITS
+from nnef_hw.rtl.base.memory import TiledMemory
+from nnef_hw.rtl.engine.passage import EnginePassage
 
-__all__ = ["UnitConstants", "connect_fields", "write_table"]
-
-
-def connect_fields(m, unit, component, parameters):
-    """Let a unit's part have the fields of the instruction that it looks at."""
-    m.d.comb += [getattr(component, port).eq(parameters[field]) for port, field in unit.ports]
+__all__ = ["ChannelConstants", "EngineUnits", "write_tables"]
 
 
-def write_table(m, component, part, first, *, address, data, enable):
-    """Let the table of a part come from a beat on, of those that are written one by one."""
+def write_tables(m, components, part, first, *, address, data, enable):
+    """Let the tables of equal parts come from a beat on, of those that are written one by one."""
     per_entry = -(-part.exponential_bits // BEAT_BITS)
     beats = per_entry * part.table_memory.depth
     place = Signal(range(beats), name="table_place")
@@ -28,55 +26,198 @@ def write_table(m, component, part, first, *, address, data, enable):
         with m.If(comes):
             m.d.sync += lower.eq(data)
         entry, data, complete = place[1:], Cat(lower, data), comes & place[0]
-    m.d.comb += [
-        component.table_address.eq(entry),
-        component.table_data.eq(data),
-        component.table_enable.eq(complete),
-    ]
+    for component in components:
+        m.d.comb += [
+            component.table_address.eq(entry),
+            component.table_data.eq(data),
+            component.table_enable.eq(complete),
+        ]
 
 
-class UnitConstants(wiring.Component):
-    """Find the constants of one channel after the other in the memory of biases and factors.
+class EngineUnits(wiring.Component):
+    """Send tensors through parts, of which the instruction tells the number, and write results.
 
-    Golden model: the constants of an instruction, from the first one on, over and over for each
-    pixel; those of ``results`` channels are a word of the memory.
+    Golden model: that of the part.
 
     Parameters
     ----------
-    part : Engine
-    channels : int
-        Channels of a pixel.
+    contents : list[dict]
+        What the part of each unit is filled with.
+
+    Members
+    -------
+    begin, parameters, is_active, address, word, write_address, write_data, write_enable, done
+        See :class:`.EnginePassage`.
+    ends : In(1)
+        An instruction ends; only where units take constants, as all that follows.
+    first_constant : In
+        Where those of the instruction begin.
+    constant_address, takes_constants : Out
+        What is read there, in cycles in which nothing else is.
+    constant : In
+        It, a cycle later.
+    table_place, table_beat, table_comes : In
+        A beat of the tables of all units is written; only if they come with the program.
+    """
+
+    unproved = "its ports follow an instruction of a program; tests/engine simulates it"
+
+    def __init__(self, part: Engine, *, contents):
+        self.part = part
+        self.contents = contents
+        self.passage = EnginePassage(part)
+        own = self.passage.signature.members
+        names = ("begin", "parameters", "is_active", "address", "word", "write_address",
+                 "write_data", "write_enable", "done")
+        place = part.layout.widths["constant"]
+        constants = {
+            "ends": In(1), "first_constant": In(place), "constant_address": Out(place),
+            "takes_constants": Out(1), "constant": In(part.array.results * part.constant_bits),
+        } if part.units.constant_bits else {}  # fmt: skip
+        beats = part.units.beats
+        tables = {
+            "table_place": In(range(beats)), "table_beat": In(BEAT_BITS), "table_comes": In(1),
+        } if beats else {}  # fmt: skip
+        super().__init__({**{name: own[name] for name in names}, **constants, **tables})
+
+    def elaborate(self, platform):
+        m = Module()
+        feature, parameters = self.part.units, self.parameters
+        m.submodules.passage = passage = self.passage
+        for name in ("begin", "parameters", "word"):
+            m.d.comb += getattr(passage, name).eq(getattr(self, name))
+        for name in ("is_active", "address", "write_address", "write_data", "write_enable",
+                     "done"):
+            m.d.comb += getattr(self, name).eq(getattr(passage, name))
+        first_beat, addresses = 0, []
+        for n, (unit, contents) in enumerate(zip(feature.units, self.contents, strict=True)):
+            components = [unit.part.build(**contents) for _ in range(feature.ways)]
+            is_chosen = parameters.unit == n if len(feature.units) > 1 else Const(1)
+            for way, component in enumerate(components):
+                name = f"unit{n}" + (f"_{way}" if feature.ways > 1 else "")
+                m.submodules[name] = component
+                self._connect(m, unit, component, way, is_chosen)
+                m.d.comb += [
+                    getattr(component, port).eq(parameters[field]) for port, field in unit.ports
+                ]
+            if unit.table_beats:
+                write_tables(
+                    m, components, unit.part, first_beat, address=self.table_place,
+                    data=self.table_beat, enable=self.table_comes,
+                )
+                first_beat += unit.table_beats
+            if unit.constant_bits:
+                address = self._constants(m, n, unit, components, is_chosen)
+                addresses.append((is_chosen, address))
+        if addresses:
+            begins = self.begin & (parameters.kind == Kind.STREAM)
+            # What the next instruction is stands before results on their way have their constants.
+            with m.If(self.ends):
+                m.d.sync += self.takes_constants.eq(0)
+            with m.Elif(begins):
+                m.d.sync += self.takes_constants.eq(1)
+            for is_chosen, address in addresses:
+                with m.If(is_chosen):
+                    m.d.comb += self.constant_address.eq(self.first_constant + address)
+        return m
+
+    def _connect(self, m, unit, component, way, is_chosen):
+        """Let codes of a way pass a part if it is chosen."""
+        codes, results = (getattr(self.passage, f"{name}{way}") for name in ("codes", "results"))
+        [operand], result = unit.part.operands(component), unit.part.result(component)
+        bits, is_signed = unit.source
+        # A signed code is that of the engine with its highest bit turned round.
+        turned = 1 << (bits - 1) if is_signed else 0
+        m.d.comb += [
+            operand.valid.eq(codes.valid & is_chosen),
+            operand.payload.data[0].eq(codes.payload[:bits] ^ turned),
+        ]
+        bits, is_signed = unit.target
+        offset = 1 << (bits - 1) if is_signed else 0
+        with m.If(is_chosen):
+            m.d.comb += [
+                codes.ready.eq(operand.ready),
+                results.valid.eq(result.valid),
+                results.payload.eq((result.payload.data[0] + offset)[:CODE_BITS]),
+                result.ready.eq(results.ready),
+            ]
+
+    def _constants(self, m, n, unit, components, is_chosen):
+        """Give a unit's parts their constants; return which ones are read, from the first on."""
+        part, ways = self.part, self.part.units.ways
+        readers = [ChannelConstants(part, unit) for _ in range(ways)]
+        for way, (reader, component) in enumerate(zip(readers, components, strict=True)):
+            m.submodules[f"constants{n}" + (f"_{way}" if ways > 1 else "")] = reader
+            m.d.comb += [
+                reader.begin.eq(self.begin),
+                reader.taken.eq(component.constant_taken),
+                component.constant.eq(reader.constant),
+            ]
+        together = part.array.results
+        words = Cat(
+            self.constant.word_select(place, part.constant_bits)[: unit.constant_bits]
+            for place in range(together)
+        )
+        if ways == 1:
+            m.d.comb += readers[0].word.eq(words)
+            return readers[0].address
+        # Each has a copy, which is complete before a pixel is.
+        place, copied = (Signal.like(readers[0].address, name=f"{x}{n}") for x in ("from", "to"))
+        copies, arrives = Signal(name=f"copies{n}"), Signal(name=f"arrives{n}")
+        tiling = part.units.constant_memory(part, unit)
+        m.d.sync += [copied.eq(place), arrives.eq(copies & self.takes_constants)]
+        with m.If(self.begin):
+            m.d.sync += [place.eq(0), copies.eq(is_chosen & (self.parameters.kind == Kind.STREAM))]
+        with m.Elif(copies):
+            m.d.sync += [place.eq(place + 1), copies.eq(place != tiling.depth - 1)]
+        for way, reader in enumerate(readers):
+            memory = TiledMemory(tiling, writable=True)
+            m.submodules[f"copy{n}_{way}"] = memory
+            m.d.comb += [
+                memory.write_address.eq(copied),
+                memory.write_data.eq(words),
+                memory.write_enable.eq(arrives),
+                memory.read_address.eq(reader.address),
+                memory.read_enable.eq(1),
+                reader.word.eq(memory.read_data),
+            ]
+        return place
+
+
+class ChannelConstants(wiring.Component):
+    """Find the constants of one channel after the other, over and over.
+
+    Those of ``results`` channels are a word of a memory.
+
+    Golden model: the constants of a pixel.
 
     Members
     -------
     begin : In(1)
-        An instruction begins in the cycle before; from three cycles on its first constant is there.
-    first : In
-        Where its constants begin.
+        An instruction begins: from three cycles on the constants of the first channel are there.
     taken : In(1)
-        In the next cycle that of the next channel is wanted.
+        In the next cycle those of the next channel are wanted.
     address : Out
     word : In
         What is there, a cycle later.
     constant : Out(constant_bits)
-        The constant of this channel.
+        The constants of this channel.
     """
 
     unproved = "it waits for nothing: a memory is read in turn"
 
-    def __init__(self, part: Engine, *, channels):
-        self.part = part
-        self.channels = channels
-        bits = part.layout.widths["constant"]
+    def __init__(self, part: Engine, unit):
+        self.together = part.array.results
+        self.bits = unit.constant_bits
+        self.channels = unit.part.channels
         super().__init__({
-            "begin": In(1), "first": In(bits), "taken": In(1),
-            "address": Out(bits), "word": In(part.array.results * part.constant_bits),
-            "constant": Out(part.constant_bits),
+            "begin": In(1), "taken": In(1),
+            "address": Out(range(max(2, -(-self.channels // self.together)))),
+            "word": In(self.together * self.bits), "constant": Out(self.bits),
         })
 
     def elaborate(self, platform):
         m = Module()
-        results = self.part.array.results
         channel, following = Signal(range(self.channels)), Signal(range(self.channels))
         m.d.comb += following.eq(channel)
         with m.If(self.begin):
@@ -84,12 +225,10 @@ class UnitConstants(wiring.Component):
         with m.Elif(self.taken):
             m.d.comb += following.eq(Mux(channel == self.channels - 1, 0, channel + 1))
         m.d.sync += channel.eq(following)
-        within = (results - 1).bit_length()
+        within = (self.together - 1).bit_length()
         m.d.comb += [
-            self.address.eq(self.first + following[within:]),
-            self.constant.eq(
-                self.word.word_select(channel[:within], self.part.constant_bits)
-                if within else self.word
-            ),
+            self.address.eq(following[within:]),
+            self.constant.eq(self.word.word_select(channel[:within], self.bits)
+                             if within else self.word),
         ]
         return m

@@ -1,11 +1,19 @@
 """Layers that pass a unit: softmax and normalization between others."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from engine_graphs import planned
 from sweeps import few
 
 from nnef_hw.boards import find_board
+from nnef_hw.engine.architecture import SharedArray
+from nnef_hw.engine.memory.store import stores
+from nnef_hw.engine.planning.plan import EnginePlan
+from nnef_hw.engine.planning.solver import schedule_engine
+from nnef_hw.engine.retrained import fit_shifts, retrained
+from nnef_hw.errors import UsageError
 from nnef_hw.parts.engine.program import Kind
 from nnef_hw.parts.engine.units import StreamUnits
 from nnef_hw.testing import GraphBuilder
@@ -129,3 +137,83 @@ def test_banks(builder, fix, run_engine, ring_words):
     assert plan.design.engine.codes.single_port
     run_engine(plan, graph, frames=3)
     run_engine(plan, graph, frames=3, stall=0.3)
+
+
+@pytest.mark.parametrize(
+    ("ways", "lanes", "image", "ring_words", "results"),
+    [
+        (2, 4, (3, 3), 0, 1),
+        (4, 4, (1, 3), 32, 2),
+        pytest.param(8, 8, (4, 5), 32, 4, marks=pytest.mark.nightly),
+        pytest.param(16, 16, (5, 7), 0, 1, marks=pytest.mark.nightly),
+    ],
+)
+def test_pixels_that_pass_at_once(
+    builder, fix, run_engine, ways, lanes, image, ring_words, results
+):
+    """Each has its copy of a part: of the last ones some have none, and of a few no other."""
+    x = builder.input("x", (1, 4, *image))
+    x = normalized(builder, conv(builder, x, 13, 4), 13)
+    x = builder.op("softmax", conv(builder, x, 10, 13), axes=[1])
+    conv(builder, x, 4, 10)
+    graph = fix(builder.build())
+    options = {"ring_words": ring_words, "results": results}
+    alone = planned(graph, lanes, lanes, **options)
+    plan = planned(graph, lanes, lanes, unit_ways=ways, **options)
+    assert plan.interval < alone.interval
+    run_engine(plan, graph, frames=2)
+    run_engine(plan, graph, frames=2, stall=0.3)
+
+
+def gated(rng, channels=6, epsilon=1e-3):
+    """Return a network with two normalizations and a softmax, of some weights."""
+    builder = GraphBuilder("net")
+    builder.rng = rng
+    x = builder.input("x", (1, 4, 3, 3))
+    for _ in range(2):
+        y = conv(builder, x, channels, 4)
+        y = normalized(builder, y, channels, epsilon=epsilon)
+        x = builder.op("add", x, conv(builder, y, 4, channels))
+    conv(builder, builder.op("softmax", x, axes=[1]), 4, 4)
+    return builder.build()
+
+
+@pytest.mark.parametrize("seed", few([1, 2, 3, 4], [1, 2]))
+def test_other_weights_run_on_the_units_of_a_bitstream(fix, rng, run_engine, seed):
+    """Scales, offsets, tables, and what else normalizations have, come with the program."""
+    board = find_board("icebreaker")
+    built = planned(fix(gated(rng)), ring_words=128, board=board)
+    graph = fit_shifts(fix(gated(np.random.default_rng(seed))), built.design)
+    plan = replace(built, design=retrained(graph, built.design))
+    assert plan.design.engine is built.design.engine
+    run_engine(plan, graph)
+    stored = plan.design.changed(store=next(iter(stores(board, board.clock_mhz))))
+    text = EnginePlan.of(stored, board, None).to_json()
+    assert SharedArray().read_plan(text, graph).design.engine.units == built.design.engine.units
+
+
+def test_units_of_another_size_are_refused(fix, rng):
+    built = planned(fix(gated(rng)), ring_words=64)
+    own = planned(fix(gated(rng, channels=8)), ring_words=64)
+    found = list(own.design.engine.differences(built.design.engine))
+    assert "its normalize unit has another size or format" in found
+
+
+def test_normalizations_that_need_more_are_refused(fix, rng):
+    """An epsilon that is far greater than that of the bitstream."""
+    built = planned(fix(gated(rng)), ring_words=64)
+    graph = fix(gated(rng, epsilon=9.0))
+    with pytest.raises(
+        UsageError, match=r"layer 'normalize\d+' takes an epsilon of up to \d+ bits"
+    ):
+        retrained(graph, built.design)
+
+
+def test_as_many_pixels_pass_at_once_as_save_cycles(fix, rng):
+    """Where LUTs are short, codes take several cycles instead."""
+    graph = fix(gated(rng))
+    large, small = (
+        schedule_engine(graph, find_board(name)).design for name in ("ulx3s_85f", "icebreaker")
+    )
+    assert large.unit_ways > 1 == large.unit_pace
+    assert small.unit_ways == 1 < small.unit_pace

@@ -13,7 +13,7 @@ from nnef_hw.hardware.devices import find_device
 from nnef_hw.parts.engine.program import BEAT_BITS
 from nnef_hw.rtl.base.reset import WithReset
 from nnef_hw.rtl.engine.engine import SharedEngine
-from nnef_hw.rtl.engine.units import write_table
+from nnef_hw.rtl.engine.units import write_tables
 from nnef_hw.rtl.readers.pads import Pads, connect_pads, pad_ports
 from nnef_hw.rtl.streams.stream import beat_layout
 
@@ -124,8 +124,8 @@ class EngineAccelerator(wiring.Component):  # type: ignore[misc]
                 part = sink.tail.written if own else sink.tail.part
                 component = part.build(**sink.tail.given(table=not own))
                 if own:
-                    write_table(
-                        m, component, part, beats, address=engine.tail_address,
+                    write_tables(
+                        m, [component], part, beats, address=engine.tail_address,
                         data=engine.tail_data, enable=engine.tail_enable,
                     )  # fmt: skip
                     beats += own

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -102,6 +102,11 @@ class UnitLayer(EngineLayer):
         """Return what its instruction says to the unit."""
         del peers, unit
         return ()
+
+    def missing(self, unit: StreamUnit) -> Iterator[str]:
+        """Yield what the unit of a bitstream lacks for it."""
+        del unit
+        return iter(())
 
     @property
     def has_constants(self) -> bool:

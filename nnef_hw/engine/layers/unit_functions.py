@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -147,9 +147,12 @@ class NormalizeLayer(UnitLayer):
     ) -> StreamUnit:
         found = super().unit(peers, ram, pace, is_streamed=is_streamed)
         part = self.part(peers, ram, pace)
+        part = part.roomy if is_streamed else part
         ports = {name: name for name in ("epsilon", "finer", "farther")}
         ports |= {} if part.centered else {"zero_point": "zero_code"}
-        return replace(found, ports=tuple(ports.items()), constant_bits=part.constant_bits)
+        return replace(
+            found, part=part, ports=tuple(ports.items()), constant_bits=part.constant_bits
+        )
 
     def contents(self, peers: Sequence[Self], *, is_streamed: bool) -> Mapping[str, Any]:
         return {"lo": self.requant.lo, "hi": self.requant.hi}
@@ -164,6 +167,11 @@ class NormalizeLayer(UnitLayer):
                 farther=requant.shift - part.least_shift, zero_code=zero_code,
             ),
         )  # fmt: skip
+
+    def missing(self, unit: StreamUnit) -> Iterator[str]:
+        part = unit.part
+        assert isinstance(part, SharedNormalize), part
+        yield from self.part([self], part.ram, part.spacing).missing(part)
 
     @property
     def has_constants(self) -> bool:

@@ -26,10 +26,12 @@ RINGS = (1024, 512, 256, 128)
 """Words of weights that may come ahead, where they come from a memory."""
 RESULTS = (1, 2, 4, 8, 16)
 """Results that may leave per cycle, at most the lanes, one by one where single-port RAM is used."""
-UNIT_PACES = (1, 2, 4, 8, 16)
-"""Cycles per code that units may take, which have fewer stages then."""
+UNIT_WAYS = (2, 4, 8, 16)
+"""Pixels that may pass units at once, at most as many as lanes."""
+UNIT_PACES = (2, 4, 8, 16)
+"""Cycles per code that units may take instead, which have fewer stages then."""
 LEAST_GAIN = 0.97
-"""How many times as many cycles twice as many results may take, at most: they take LUTs."""
+"""How many times as many cycles twice as many results, or pixels in units, may take, at most."""
 _NAMES = {"lut": "LUTs", "dsp": "DSP blocks", "bram": "block RAMs", "spram": "single-port RAMs"}
 MOST_CROWDED = 1.1
 """How many times as many cycles are given for room in the device, at most."""
@@ -134,26 +136,61 @@ def _plans(
 def _with_shape(
     network: Network, size: Shape, target: Target, clock_mhz: float | None, batch: int
 ) -> Iterator[EnginePlan]:
-    """Yield engines of a size; where LUTs are short, with fewer rows that slide, too.
-
-    And with units that take more cycles per code.
-    """
-    most = target.device.lut * target.device.lut_share
+    """Yield engines of a size; where LUTs are short, with fewer rows that slide, too."""
     shape: Shape | None = size
     while shape is not None:
         design = Design(network, shape, target.device, batch=batch)
-        rows, is_crowded = design.program.slide_rows, True
-        for pace in UNIT_PACES if design.program.units.peers else UNIT_PACES[:1]:
-            if not is_crowded:
-                break
-            paced = design.changed(unit_pace=pace)
-            plans = [x for own in packings(paced) for x in _fed(own, target, clock_mhz)]
-            yield from plans
-            if _wants_lut_ram(plans, target.device):
-                own = paced.changed(lut_matrices=True)
-                yield from (x for y in packings(own) for x in _fed(y, target, clock_mhz))
-            is_crowded = any(plan.resources.lut > most for plan in plans)
+        plans = list(_with_units(design, target, clock_mhz))
+        yield from plans
+        rows = design.program.slide_rows
+        is_crowded = _is_crowded(plans, target.device)
         shape = shape._replace(sliding=rows - 1) if rows > 1 and is_crowded else None
+
+
+def _with_units(design: Design, target: Target, clock_mhz: float | None) -> Iterator[EnginePlan]:
+    """Yield a design with units through which as many pixels pass at once as saves cycles.
+
+    Where LUTs are short, with units that take more cycles per code.
+    """
+    device = target.device
+    plans = list(_packed(design, target, clock_mhz))
+    yield from plans
+    if not design.program.units.peers:
+        return
+    if _is_crowded(plans, device):
+        for pace in UNIT_PACES:
+            plans = list(_packed(design.changed(unit_pace=pace), target, clock_mhz))
+            yield from plans
+            if not _is_crowded(plans, device):
+                return
+        return
+    least = min(plan.interval for plan in plans)
+    for ways in UNIT_WAYS:
+        if ways > design.shape.lanes:
+            return
+        plans = list(_packed(design.changed(unit_ways=ways), target, clock_mhz))
+        fitting = [plan.interval for plan in plans if not list(_short(plan.resources, device))]
+        if not fitting or min(fitting) > LEAST_GAIN * least:
+            return
+        yield from plans
+        least = min(fitting)
+
+
+def _is_crowded(plans: Sequence[EnginePlan], device: Device) -> bool:
+    """Whether any of them leaves too few LUTs for placement."""
+    return any(plan.resources.lut > device.lut * device.lut_share for plan in plans)
+
+
+def _packed(design: Design, target: Target, clock_mhz: float | None) -> Iterator[EnginePlan]:
+    """Yield a design with both ways to keep weights, and all to feed it.
+
+    Where block RAMs alone are short, with matrices in LUT RAM, too.
+    """
+    plans = [x for own in packings(design) for x in _fed(own, target, clock_mhz)]
+    yield from plans
+    if _wants_lut_ram(plans, target.device):
+        own = design.changed(lut_matrices=True)
+        yield from (x for y in packings(own) for x in _fed(y, target, clock_mhz))
 
 
 def _wants_lut_ram(plans: Sequence[EnginePlan], device: Device) -> bool:

@@ -32,7 +32,14 @@ from nnef_hw.parts.engine.tables import Tables
 __all__ = ["Design"]
 
 _PLACING = frozenset({"network", "shape", "device", "batch", "frame_by_frame"})
-_PROGRAMMING = frozenset({"ring_words", "existing", "packs_weights", "unit_pace", "lut_matrices"})
+_PROGRAMMING = frozenset({
+    "ring_words",
+    "existing",
+    "packs_weights",
+    "unit_ways",
+    "unit_pace",
+    "lut_matrices",
+})
 """Choices that decide about places, and besides about the program and its engine."""
 
 
@@ -60,8 +67,8 @@ class Design:
         that may wait in block RAM (:class:`.Packets`).
     packs_weights
         Whether two weights are one byte, of layers where they have 4 bits.
-    unit_pace
-        Cycles per code that units may take.
+    unit_ways, unit_pace
+        Pixels that pass units at once, and cycles per code that these may take.
     lut_matrices
         Whether codes that are weights are in LUT RAM.
     """
@@ -79,6 +86,7 @@ class Design:
     queue_words: int = chosen(0, "queue", section=MEMORY)
     packs_weights: bool = chosen(False, "packed_weights")
     lut_matrices: bool = chosen(False, "lut_matrices")
+    unit_ways: int = chosen(1, "unit_ways")
     unit_pace: int = chosen(1, "unit_pace")
 
     def changed(self, **choices: Any) -> Design:
@@ -114,7 +122,8 @@ class Design:
         """What the array does."""
         return Program(
             self.placement, self.ring_words, self.existing,
-            self._has_residents, self.packs_weights, self.unit_pace, self.lut_matrices,
+            self._has_residents, self.packs_weights, self.unit_ways, self.unit_pace,
+            self.lut_matrices,
         )  # fmt: skip
 
     @cached_property

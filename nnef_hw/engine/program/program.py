@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from nnef_hw.engine.layers.layer import EngineLayer, Image, Most, Places, Shape
 from nnef_hw.engine.layers.nest import LayerPart
-from nnef_hw.engine.layers.network import Loading
 from nnef_hw.engine.layers.unit import UnitLayer
 from nnef_hw.engine.memory.placement import Placement, Step
 from nnef_hw.engine.program.instruction import Instruction, first_places
@@ -40,6 +39,7 @@ from nnef_hw.parts.engine.sequencer import (
 )
 from nnef_hw.parts.engine.supply import PacketSizes
 from nnef_hw.parts.engine.tables import LookUp
+from nnef_hw.parts.engine.units import UnitNumber
 
 __all__ = ["Program", "Run"]
 
@@ -85,8 +85,8 @@ class Program:
         Whether any packets of the program come from the banks of codes.
     packs_weights
         Whether two weights are one byte, of layers where they have 4 bits.
-    unit_pace
-        Cycles per code that units may take.
+    unit_ways, unit_pace
+        Pixels that pass units at once, and cycles per code that these may take.
     lut_matrices
         Whether codes that are weights are in LUT RAM.
     """
@@ -96,6 +96,7 @@ class Program:
     existing: Engine | None = None
     has_residents: bool = False
     packs_weights: bool = False
+    unit_ways: int = 1
     unit_pace: int = 1
     lut_matrices: bool = False
 
@@ -323,23 +324,26 @@ class Program:
 
     def _load(self, step: Step) -> Instruction:
         source, loading = self.placement.network.sources[step.n], self.placement.loadings[step.n]
+        loaded = Loaded(
+            rows=step.frames * loading.rows - 1, length=loading.length - 1, lead=loading.lead,
+            real=loading.lead + loading.real, first_word=loading.window - 1,
+            word_step=loading.step - 1,
+        )  # fmt: skip
         place = WritePlace(write=self.placement.place(source.tensor, step.first))
         return Instruction(Kind.LOAD, (
-            *self._port(step.n), *self._bank(self.placement.places[source.tensor]), place,
-            *_loaded(loading, step.frames),
+            *self._port(step.n), *self._bank(self.placement.places[source.tensor]), place, loaded,
+            Padding(pad=loading.pad),
         ))  # fmt: skip
 
     def _stream(self, run: Run, layer: UnitLayer) -> Instruction:
         """Return what sends a tensor through a unit: frames of a batch are one behind the other."""
         [part] = run.parts
-        lanes, frames = self.shape.lanes, run.step.frames
+        number = [UnitNumber(unit=self.units.number(layer))] if len(self.units.peers) > 1 else []
         sizes = [PacketSizes(constants=len(part.constants))] if self.ring_words else []
         return Instruction(Kind.STREAM, (
-            *self._port(self.ports + self.units.number(layer)),
             *self._bank(self.placement.places[layer.operand]),
-            _sent(layer.source, lanes, frames),
-            *_loaded(Loading.by_code(layer.target, lanes), frames), *self.units.records(layer),
-            *sizes, *first_places(part.nest),
+            _sent(layer.source, self.shape.lanes, run.step.frames), *number,
+            *self.units.records(layer), *sizes, *first_places(part.nest),
         ), part.nest, constants=_moved(part.constants, run.constant))  # fmt: skip
 
     def _run(self, run: Run) -> Iterator[Instruction]:
@@ -409,14 +413,9 @@ class Program:
         """Most inputs, or outputs."""
         return max(len(self.placement.network.sources), len(self.placement.network.sinks))
 
-    @property
-    def port_numbers(self) -> int:
-        """These, and all units behind them."""
-        return self.ports + len(self.units.peers)
-
     def _port(self, n: int) -> Sequence[Record]:
-        """Return the number of an input, output or unit, if there are several."""
-        return [PortNumber(port=n)] if self.port_numbers > 1 else []
+        """Return the number of an input or output, if there are several."""
+        return [PortNumber(port=n)] if self.ports > 1 else []
 
     @cached_property
     def tail_beats(self) -> list[int]:
@@ -455,18 +454,6 @@ class Program:
             ),
             AddedLimits(sum_low=residual.low, sum_high=residual.high),
         ]  # fmt: skip
-
-
-def _loaded(loading: Loading, frames: int) -> Sequence[Record]:
-    """Return how beats become words, of frames one behind the other."""
-    return (
-        Loaded(
-            rows=frames * loading.rows - 1, length=loading.length - 1, lead=loading.lead,
-            real=loading.lead + loading.real, first_word=loading.window - 1,
-            word_step=loading.step - 1,
-        ),
-        Padding(pad=loading.pad),
-    )  # fmt: skip
 
 
 def _sent(image: Image, lanes: int, frames: int = 1) -> Sent:

@@ -99,15 +99,15 @@ def _features(program: Program) -> Iterator[Feature]:
         yield Minima()
     if fills := [x for x in run if x.find(Filling)]:
         yield _matrices(program, fills)
-    if program.port_numbers > 1:
-        yield Ports(count=program.port_numbers)
+    if program.ports > 1:
+        yield Ports(count=program.ports)
     if program.packs_weights:
         widths = [x.find(WeightWidth) for x in run]
         yield NarrowWeights(always=all(x.halves for x in widths if x))
     if program.placement.batch > 1:
         yield Batch()
     if program.units.units:
-        yield StreamUnits(units=program.units.units)
+        yield StreamUnits(units=program.units.units, ways=program.unit_ways)
 
 
 def _residual(program: Program, run: Sequence[Instruction]) -> TensorSums:

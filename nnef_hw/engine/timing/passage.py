@@ -1,85 +1,150 @@
-"""When the codes of a tensor have passed a unit: from memory, through its part, to memory."""
+"""When the codes of a tensor have passed a unit: from memory, through its parts, to memory."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 from nnef_hw.engine.layers.layer import Image
-from nnef_hw.engine.layers.network import Loading
 from nnef_hw.parts.base.part import Part
-from nnef_hw.parts.base.timing import Kernel, Process, Stream
+from nnef_hw.parts.base.timing import Kernel, Log, Process, Stream
 from nnef_hw.parts.engine.pipeline import EnginePipeline
 
 __all__ = ["passage_cycles"]
 
+WAITING = 2
+"""Words of a way that may be on their way to its part."""
 
-class _Border(NamedTuple):
-    """Cycles of sender and loader, from the begin of an instruction on."""
+
+class _Passage(NamedTuple):
+    """Sizes of a passage.
+
+    Attributes
+    ----------
+    lanes, ways
+        Codes of a word, and pixels that pass at once.
+    first
+        Cycles from the begin of an instruction to the read of the first word.
+    word_cycles
+        Cycles from a read to the word.
+    """
 
     lanes: int
-    before_send: int
-    between_words: int
-    before_load: int
-    border_delay: int
+    ways: int
+    first: int
+    word_cycles: int
 
 
 def passage_cycles(
-    pipeline: EnginePipeline, part: Part, images: tuple[Image, Image], frames: int
+    pipeline: EnginePipeline, part: Part, ways: int, image: Image, frames: int
 ) -> int:
     """Return the cycles from the begin of an instruction to its end.
 
-    Nothing of an instruction before is in the part when it begins.
+    Nothing of an instruction before is in a part when it begins.
 
     Parameters
     ----------
-    images
-        Those of the codes that are sent, and of those that are loaded.
+    ways
+        Copies of the part.
+    image
+        That of the codes that are sent, as of those that come back.
     frames
-        How many of each, one behind the other.
+        How many of it, one behind the other.
     """
-    border = _Border(
-        pipeline.array.lanes, pipeline.before_send, pipeline.between_words, pipeline.before_load,
-        pipeline.border_delay,
-    )  # fmt: skip
-    return _passage(border, part, *images, frames)
+    passage = _Passage(pipeline.array.lanes, ways, pipeline.border_cycles + 1, pipeline.word_cycles)
+    return _cycles(passage, part, frames * image.pixels, image.channels)
 
 
 @lru_cache(maxsize=1024)
-def _passage(border: _Border, part: Part, source: Image, target: Image, frames: int) -> int:
-    """Run the three; equal ones are many, as sizes are tried and layers share a unit."""
-    kernel = Kernel()
-    stream = kernel.stream()
+def _cycles(passage: _Passage, part: Part, pixels: int, channels: int) -> int:
+    """Run it; equal ones are many, as sizes are tried and layers share a unit."""
+    kernel, lanes = Kernel(), passage.lanes
+    sizes = [min(lanes, channels - first) for first in range(0, channels, lanes)]
+    reads, freed, complete, written = (
+        [kernel.log() for _ in range(passage.ways)] for _ in range(4)
+    )
+    order = list(_order(passage.ways, pixels, len(sizes)))
+    kernel.start(_read(order, passage.first, reads, freed))
     ends: list[int] = []
-    kernel.start(_send(stream, border, source, frames))
-    loading = Loading.by_code(target, border.lanes)
-    kernel.start(_load(part.start(kernel, stream), border, loading, frames, ends))
+    for way in range(passage.ways):
+        words = sizes * len(range(way, pixels, passage.ways))
+        stream = kernel.stream()
+        kernel.start(_send(stream, words, passage.word_cycles, reads[way], freed[way]))
+        results = part.start(kernel, stream)
+        kernel.start(_collect(results, words, complete[way], written[way]))
+    kernel.start(_write(order, complete, written, ends))
     kernel.run()
     [end] = ends
-    return end + border.border_delay
+    return end
 
 
-def _send(stream: Stream, border: _Border, image: Image, frames: int) -> Process:
-    """Offer the codes of each word, which is read when the last one of the word before is taken."""
-    time = border.before_send
-    for _ in range(frames * image.pixels):
-        for channel in range(1, image.channels + 1):
-            end = yield stream, time
-            is_last = channel % border.lanes == 0 or channel == image.channels
-            time = max(end + 1, time + (border.between_words if is_last else 1))
+def _order(ways: int, pixels: int, blocks: int) -> Iterator[int]:
+    """Yield the way of each word in the order in which they are read, and written."""
+    for first in range(0, pixels, ways):
+        yield from list(range(min(ways, pixels - first))) * blocks
+
+
+def _read(order: Sequence[int], time: int, reads: Sequence[Log], freed: Sequence[Log]) -> Process:
+    """Read a word per cycle, none of a way for which two are on their way."""
+    counts = [0] * len(reads)
+    for way in order:
+        before = counts[way] - WAITING
+        counts[way] += 1
+        if before >= 0:
+            if len(freed[way].times) <= before:
+                yield freed[way], before + 1
+            time = max(time, freed[way].times[before])
+        reads[way].add(time)
+        time += 1
     yield None
 
 
-def _load(
-    origin: Stream, border: _Border, loading: Loading, frames: int, ends: list[int]
+def _send(
+    stream: Stream, words: Sequence[int], word_cycles: int, reads: Log, freed: Log
 ) -> Process:
-    """Take codes, and a cycle for each place that pads a word; note the cycle of the last one."""
-    time = border.before_load
-    for _ in range(frames * loading.rows):
-        for _ in range(loading.real):
-            time = max(time, (yield origin))
+    """Offer the codes of a way's words; a word is done with when its last code is offered."""
+    time = 0
+    for n, codes in enumerate(words):
+        if len(reads.times) <= n:
+            yield reads, n + 1
+        time = max(time, reads.times[n] + word_cycles + 2)
+        for code in range(codes):
+            if code == codes - 1:
+                freed.add(time)
+            time = (yield stream, time) + 1
+    yield None
+
+
+def _collect(origin: Stream, words: Sequence[int], complete: Log, written: Log) -> Process:
+    """Take the results of a way: the first ones of a word when the one before is written."""
+    time = 0
+    for n, codes in enumerate(words):
+        for code in range(codes):
+            offered = yield origin
+            if n and not code:
+                if len(written.times) < n:
+                    yield written, n
+                time = max(time, written.times[n - 1])
+            time = max(time, offered)
             origin.accept(time)
             time += 1
-        time += loading.length - loading.real
-    ends.append(time - 1)
+        complete.add(time)
+    yield None
+
+
+def _write(
+    order: Sequence[int], complete: Sequence[Log], written: Sequence[Log], ends: list[int]
+) -> Process:
+    """Write the words of all ways in turn; note when the last one is at the memory."""
+    time, counts = 0, [0] * len(complete)
+    for way in order:
+        n = counts[way]
+        counts[way] += 1
+        if len(complete[way].times) <= n:
+            yield complete[way], n + 1
+        time = max(time, complete[way].times[n])
+        written[way].add(time)
+        time += 1
+    ends.append(time)
     yield None

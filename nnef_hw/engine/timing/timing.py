@@ -210,9 +210,10 @@ class _Frames:
         design = self._design
         begin, alone = self._begin(end, self._settles)
         self._settles = 0
-        unit = design.program.units.of(layer)
-        images = layer.source, layer.target
-        end = begin + passage_cycles(design.engine.pipeline, unit.part.timing, images, frames)
+        part = design.program.units.of(layer).part.timing
+        end = begin + passage_cycles(
+            design.engine.pipeline, part, design.unit_ways, layer.source, frames
+        )
         self._feed.end(end)
         self._steps.append((layer.name, alone, frames * layer.codes, begin - alone))
         return end

@@ -93,6 +93,8 @@ class Part(ABC):
         Whether registers stand between its operands and its result.
     takes_turns
         Whether it takes its operands in turn, not all at once.
+    trained_sizes
+        Parameters that follow from the weights of the layers that share it.
     """
 
     component: ClassVar[str]
@@ -100,6 +102,7 @@ class Part(ABC):
     costs: ClassVar[str]
     is_registered: ClassVar[bool] = True
     takes_turns: ClassVar[bool] = False
+    trained_sizes: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls, *, of_parts: bool = False) -> None:
         """Check that a new component says what it computes, and families what its LUTs weigh.

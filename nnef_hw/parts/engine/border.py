@@ -44,7 +44,7 @@ class Batched(Record):
 class PortNumber(Record):
     """Which input is loaded, or which output is sent."""
 
-    port: int = fact("number of the input or output; behind these, of the unit")
+    port: int = fact("number of the input or output")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,12 +67,12 @@ class Sender(Feature):
 
 @dataclass(frozen=True, kw_only=True)
 class Ports(Feature):
-    """Several inputs or outputs, or units besides.
+    """Several inputs or outputs.
 
     Parameters
     ----------
     count
-        The greater number of inputs and outputs, and that of units.
+        The greater number of these.
     """
 
     label = "several ports"

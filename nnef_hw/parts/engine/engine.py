@@ -337,12 +337,7 @@ class Engine:
 
     def with_kept(self, kept: Mapping[str, Any]) -> Engine:
         """Return it with what follows from other weights."""
-
-        def changed(feature: FeatureT) -> FeatureT:
-            own = {attribute: kept[name] for name, attribute in feature.kept_names().items()}
-            return replace(feature, **own)
-
         return replace(
-            self, array=changed(self.array), requantizer=changed(self.requantizer),
-            features=tuple(map(changed, self.features)),
+            self, array=self.array.with_kept(kept), requantizer=self.requantizer.with_kept(kept),
+            features=tuple(feature.with_kept(kept) for feature in self.features),
         )  # fmt: skip

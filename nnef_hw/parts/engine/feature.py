@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from importlib import import_module
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, Self
 
 from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.blockram import BlockRam, Tiling
@@ -222,6 +222,10 @@ class Feature:
     def kept_values(self) -> dict[str, Any]:
         """Return what follows from the weights, by the names in a plan."""
         return {name: getattr(self, own) for name, own in self.kept_names().items()}
+
+    def with_kept(self, kept: Mapping[str, Any]) -> Self:
+        """Return it with what follows from other weights, by the names in a plan."""
+        return replace(self, **{own: kept[name] for name, own in self.kept_names().items()})
 
     @classmethod
     def kept_names(cls) -> Mapping[str, str]:

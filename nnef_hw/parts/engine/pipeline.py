@@ -180,6 +180,11 @@ class EnginePipeline:
         """Cycles from the last code of a word that is offered to the first one of the next."""
         return 2 if self.engine.is_direct else 2 + self.code_cycles
 
+    @property
+    def word_cycles(self) -> int:
+        """Cycles from the address of a word that is sent, or passes a unit, until it is there."""
+        return self.between_words - 1
+
     @cached_property
     def constants_ahead(self) -> int:
         """Constants that may come before those of instructions that run are freed.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 from nnef_hw.hardware.devices import Device
+from nnef_hw.hardware.geometry.blockram import Tiling, tile_memory
 from nnef_hw.parts.base.part import Part
 from nnef_hw.parts.engine.feature import EngineSizes, Feature
 from nnef_hw.parts.engine.fields import Record, fact
@@ -14,33 +16,43 @@ from nnef_hw.parts.engine.sizes import CODE_BITS
 from nnef_hw.parts.functions.shared_normalize import SharedNormalize
 from nnef_hw.parts.functions.softmax import SoftmaxPart
 
-__all__ = ["Normalized", "StreamUnit", "StreamUnits", "UnitTable"]
+__all__ = ["Normalized", "StreamUnit", "StreamUnits", "UnitNumber", "UnitTable"]
 
-_UNIT_LUTS = 20.0
-"""Of what chooses a unit, per unit: bits of codes, and of handshakes."""
-_CONSTANT_LUTS = 3.0
-"""Per bit of the address of the constants that a unit takes."""
+_PASSAGE_LUTS = 200.0
+"""Of what reads words for units, and writes them: places, in turn."""
+_WAY_LUTS = 45.0
+"""Of what makes codes of words, and words of codes."""
+_WAY_FLIP_FLOPS = 40.0
+_UNIT_LUTS = 14.0
+"""Of what chooses a unit, per unit and way: bits of codes, and of handshakes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnitNumber(Record):
+    """Which unit a tensor passes."""
+
+    unit: int = fact("number of the unit that a tensor passes", counted=True)
 
 
 @dataclass(frozen=True, kw_only=True)
 class UnitTable(Record):
     """Which function a unit computes."""
 
-    unit_table: int = fact("which table of its unit a layer takes", counted=True, constant=True)
+    unit_table: int = fact("which table of its unit a layer takes", constant=True)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Normalized(Record):
     """What one normalization does otherwise than another one."""
 
-    epsilon: int = fact("what is added to a variance", counted=True, constant=True, trained=True)
+    epsilon: int = fact("what is added to a variance", constant=True, trained=True)
     finer: int = fact(
         "bits by which the fraction of normalized numbers is shorter than the longest one",
-        counted=True, constant=True, trained=True,
+        constant=True, trained=True,
     )  # fmt: skip
     farther: int = fact(
         "bits by which the shift behind their scales exceeds the least one",
-        counted=True, constant=True, trained=True,
+        constant=True, trained=True,
     )  # fmt: skip
     zero_code: int = fact(
         "the code of 0.0 that is normalized, where no mean is taken", bits=CODE_BITS,
@@ -79,38 +91,83 @@ class StreamUnit:
             return 0
         return -(-part.exponential_bits // BEAT_BITS) * part.table_memory.depth
 
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Numbers of its part that follow from the weights."""
+        return {name: getattr(self.part, name) for name in self.part.trained_sizes}
+
+    def with_sizes(self, sizes: Mapping[str, int]) -> StreamUnit:
+        """Return it with such numbers of other weights."""
+        part: Part = replace(self.part, **sizes)
+        bits = part.constant_bits if isinstance(part, SharedNormalize) else 0
+        return replace(self, part=part, constant_bits=bits)
+
     def differences(self, built: StreamUnit) -> Iterator[str]:
         """Yield what a bitstream's unit does not have that other weights want."""
         own, there = self.part, built.part
-        if isinstance(own, SharedNormalize) and isinstance(there, SharedNormalize):
-            yield from own.differences(there)
-        elif self != built:
-            yield f"its {own.label} has another size, format or number of tables"
+        if type(own) is not type(there) or self.with_sizes(built.sizes).part != there:
+            yield f"its {own.label} unit has another size or format"
+        elif isinstance(own, SoftmaxPart) and own.tables > built.sizes["tables"]:
+            yield f"its softmaxes take {own.tables} tables, there are {built.sizes['tables']}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class StreamUnits(Feature):
-    """Functions of many codes: a tensor is sent through a part, and loaded from there.
+    """Functions of many codes: a tensor is sent through a part, and what comes back is written.
 
     Parameters
     ----------
     units
         The parts, in the order of their numbers.
+    ways
+        Pixels that pass at once, each its own copy of a part: a power of two.
     """
 
     label = "units that tensors pass"
-    says = (UnitTable, Normalized)
+    component = "nnef_hw.rtl.engine.units:EngineUnits"
+    says = (UnitNumber, UnitTable, Normalized)
 
     units: tuple[StreamUnit, ...]
+    ways: int = 1
+
+    def __post_init__(self) -> None:
+        if self.ways < 1 or self.ways & (self.ways - 1):
+            raise ValueError(f"Engine ways must be a power of two, not {self.ways}")
+
+    def kept_values(self) -> dict[str, Any]:
+        return {"units": [unit.sizes for unit in self.units]}
+
+    def with_kept(self, kept: Mapping[str, Any]) -> Self:
+        pairs = zip(self.units, kept["units"], strict=True)
+        return replace(self, units=tuple(unit.with_sizes(sizes) for unit, sizes in pairs))
+
+    @classmethod
+    def kept_names(cls) -> Mapping[str, str]:
+        return {"units": "units"}
 
     @property
     def parts(self) -> Sequence[Part]:
-        return [unit.part for unit in self.units]
+        return [unit.part for unit in self.units for _ in range(self.ways)]
 
     @property
     def records(self) -> Sequence[type[Record]]:
         fields = {field for unit in self.units for _, field in unit.ports}
+        fields |= UnitNumber.facts().keys() if len(self.units) > 1 else set()
         return [record for record in self.says if fields & record.facts().keys()]
+
+    def widths(self, engine: EngineSizes) -> Mapping[str, int]:
+        parts = [unit.part for unit in self.units]
+        normalize = [part for part in parts if isinstance(part, SharedNormalize)]
+        tables = [part.tables for part in parts if isinstance(part, SoftmaxPart)]
+        greatest = {
+            "unit_table": [count - 1 for count in tables],
+            "epsilon": [(1 << part.epsilon_bits) - 1 for part in normalize],
+            "finer": [part.finer_steps for part in normalize],
+            "farther": [part.farther_steps for part in normalize],
+        }
+        return {
+            name: max(1, *(x.bit_length() for x in own)) for name, own in greatest.items() if own
+        }
 
     @property
     def constant_bits(self) -> int:
@@ -122,10 +179,31 @@ class StreamUnits(Feature):
         """Beats of all tables of a program that is a stream."""
         return sum(unit.table_beats for unit in self.units)
 
+    def constant_memory(self, engine: EngineSizes, unit: StreamUnit) -> Tiling:
+        """Return a way's copy of the constants of a layer; a single way reads where they are."""
+        assert isinstance(unit.part, SharedNormalize), unit
+        depth = max(2, -(-unit.part.channels // engine.results))
+        return tile_memory(engine.ram, depth, engine.results * unit.constant_bits)
+
+    def memories(self, engine: EngineSizes) -> Sequence[Tiling]:
+        if self.ways == 1:
+            return ()
+        taking = (unit for unit in self.units if unit.constant_bits)
+        return [
+            memory
+            for memory in (self.constant_memory(engine, unit) for unit in taking)
+            for _ in range(self.ways)
+        ]
+
     def luts(self, engine: EngineSizes, device: Device) -> float:
-        taking = any(unit.constant_bits for unit in self.units)
-        address = _CONSTANT_LUTS * engine.layout.widths.get("constant", 0) * taking
-        return _UNIT_LUTS * len(self.units) + address
+        codes = _WAY_LUTS + 2.0 * engine.word_bits + _UNIT_LUTS * len(self.units)
+        # Of the constants of channels that are a word, one is chosen.
+        chosen = sum(unit.constant_bits for unit in self.units) * (engine.results - 1) / 2
+        joined = engine.word_bits * (self.ways - 1) / 2
+        return _PASSAGE_LUTS + self.ways * (codes + chosen) + joined
+
+    def flip_flops(self, engine: EngineSizes) -> float:
+        return engine.word_bits + self.ways * (3.0 * engine.word_bits + _WAY_FLIP_FLOPS)
 
     def differences(self, built: Feature) -> Iterator[str]:
         assert isinstance(built, StreamUnits)

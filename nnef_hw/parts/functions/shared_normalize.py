@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from nnef_hw.arithmetic.normalization import FACTOR_BITS, OFFSET_BITS, NormalizeRequant
+from nnef_hw.arithmetic.normalization import (
+    FACTOR_BITS,
+    MAX_FRACTION,
+    OFFSET_BITS,
+    NormalizeRequant,
+)
 from nnef_hw.hardware.devices import Device, Resources
 from nnef_hw.parts.functions.normalize import Normalize
 
@@ -28,6 +33,9 @@ class SharedNormalize(Normalize):
     """
 
     component = "nnef_hw.rtl.functions.shared_normalize:SharedNormalize"
+    trained_sizes = (
+        "epsilon_bits", "offset_bits", "fraction", "finer_steps", "least_shift", "farther_steps",
+    )  # fmt: skip
 
     finer_steps: int
     least_shift: int
@@ -69,15 +77,22 @@ class SharedNormalize(Normalize):
             for scale, added in zip(scales, offsets, strict=True)
         ]
 
-    def differences(self, built: SharedNormalize) -> Iterator[str]:
-        """Yield what another one does not have that the layers of this one want."""
-        reaches = (
-            "epsilon_bits", "offset_bits", "fraction", "finer_steps", "least_shift",
-            "farther_steps",
+    @property
+    def roomy(self) -> SharedNormalize:
+        """The same with room for layers of other weights: a bit more, or less, of everything."""
+        longest, least = (
+            min(self.fraction + 1, MAX_FRACTION),
+            max(self.least_shift - 1, OFFSET_BITS),
+        )
+        return replace(
+            self, epsilon_bits=self.epsilon_bits + 2, fraction=longest,
+            finer_steps=longest - max(self.fraction - self.finer_steps - 1, 0),
+            offset_bits=self.offset_bits + 1, least_shift=least,
+            farther_steps=self.least_shift + self.farther_steps + 1 - least,
         )  # fmt: skip
-        if replace(self, **{name: getattr(built, name) for name in reaches}) != built:
-            yield "its normalization has another size or format"
-            return
+
+    def missing(self, built: SharedNormalize) -> Iterator[str]:
+        """Yield what another one of the same size and format lacks for the layers of this one."""
         for what, own, there in (
             ("an epsilon of up to {1} bits", (0, self.epsilon_bits), (0, built.epsilon_bits)),
             ("offsets of up to {1} bits", (0, self.offset_bits), (0, built.offset_bits)),
@@ -85,7 +100,7 @@ class SharedNormalize(Normalize):
             ("shifts of {0} to {1}", self._shifts, built._shifts),
         ):
             if own[0] < there[0] or own[1] > there[1]:
-                yield f"its normalization takes {what.format(*own)}, there {what.format(*there)}"
+                yield f"takes {what.format(*own)}, there are {what.format(*there)}"
 
     @property
     def _fractions(self) -> tuple[int, int]:

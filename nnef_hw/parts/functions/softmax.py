@@ -42,6 +42,7 @@ class SoftmaxPart(Part):
     """
 
     label = "softmax"
+    trained_sizes = ("tables",)
     exponential_bits: ClassVar[int] = 16
 
     channels: int
