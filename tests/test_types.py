@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1] / "nnef_hw"
-MOST_ANY = {"report": 2, "flow": 0, "api": 3}
-"""Lines that may name ``Any``, by room."""
+MOST_ANY = {"report": 2, "flow": 0, "api": 3, "": 500}
+"""Lines that may name ``Any``, by room; of the whole package at last. Write fewer, never more."""
 
 
 @pytest.mark.parametrize("room", MOST_ANY)
-def test_values_that_users_get_have_types(room):
+def test_most_values_have_types(room):
     found = [
         f"{path.relative_to(ROOT)}:{number}"
         for path in sorted((ROOT / room).rglob("*.py"))

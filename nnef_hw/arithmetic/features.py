@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.arithmetic.numerics import FloatArray, IntArray, QType
 
 __all__ = ["FeatureScales"]
@@ -58,7 +59,7 @@ class FeatureScales:
         scale, zero_point = self.arrays(shape)
         return np.asarray(scale * (np.asarray(codes, np.float64) - zero_point))
 
-    def within(self, real: NDArray[Any], shape: tuple[int, ...], qtype: QType) -> FloatArray:
+    def within(self, real: Array, shape: tuple[int, ...], qtype: QType) -> FloatArray:
         """Return samples as the numbers that the network has for them, without rounding."""
         assert not isinstance(qtype.scale, tuple)
         scale, zero_point = self.arrays(shape)

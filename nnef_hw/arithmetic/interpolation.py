@@ -7,10 +7,12 @@ four codes with 20 bits in all, and the sum is rounded once, halves away from 0.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from nnef_hw.arithmetic.arrays import Array
 
 __all__ = ["FRACTION_BITS", "WHOLE", "Places", "interpolate_codes", "interpolated"]
 
@@ -77,7 +79,7 @@ class Places:
         return bool(self.first[-1] < self.extent)
 
 
-def interpolated(image: NDArray[Any], rows: Places, columns: Places) -> NDArray[Any]:
+def interpolated(image: Array, rows: Places, columns: Places) -> Array:
     """Return ``WHOLE`` times the numbers [..., rows, columns] at places between those of an image.
 
     Those of integers are exact.

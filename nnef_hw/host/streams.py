@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.ir.batch import join_batch
 
 __all__ = ["Stream", "fill_batch", "from_stream", "to_stream"]
@@ -28,14 +29,14 @@ class Stream(Protocol):
         """Beats per frame."""
 
 
-def fill_batch(codes: NDArray[Any], batch: int) -> NDArray[Any]:
+def fill_batch(codes: Array, batch: int) -> Array:
     """Return codes [N, ...] with frames of 0 behind them, up to a multiple of a batch."""
     codes = np.asarray(codes)
     filling = np.zeros((-len(codes) % batch, *codes.shape[1:]), codes.dtype)
     return np.concatenate([codes, filling]) if len(filling) else codes
 
 
-def to_stream(codes: NDArray[Any], port: Stream) -> NDArray[np.int64]:
+def to_stream(codes: Array, port: Stream) -> NDArray[np.int64]:
     """Codes [N, ...] of a graph input as beats [N, beats, lanes]: row, column, channel.
 
     A reshape at the graph's input is done here: any shape with the stream's number of elements will
@@ -50,7 +51,7 @@ def to_stream(codes: NDArray[Any], port: Stream) -> NDArray[np.int64]:
     return image.reshape(len(codes), port.beats, port.lanes)
 
 
-def from_stream(beats: NDArray[Any], port: Stream, shape: tuple[int, ...]) -> NDArray[np.int64]:
+def from_stream(beats: Array, port: Stream, shape: tuple[int, ...]) -> NDArray[np.int64]:
     """Beats [N, beats, lanes] of a graph output as codes, see :func:`join_batch`."""
     height, width, channels = port.image
     image = np.asarray(beats, np.int64).reshape(len(beats), height, width, -1)[..., :channels]

@@ -7,7 +7,6 @@ function: ``a`` and ``b`` of a ``clamp``.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from nnef_hw.ir.graph import Node
 
@@ -16,7 +15,7 @@ __all__ = ["activation_attrs", "activation_limits", "with_limits"]
 _KEYS = ("activation", "a", "b")
 
 
-def activation_attrs(node: Node) -> dict[str, Any]:
+def activation_attrs(node: Node) -> dict[str, object]:
     """Return the attributes of a node that say what it applies; ``activation`` is always there."""
     return {"activation": None} | {key: node.attrs[key] for key in _KEYS if key in node.attrs}
 

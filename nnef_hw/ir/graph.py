@@ -178,7 +178,7 @@ class Node:
         assert issubclass(parsed, kind), f"{self.op} has no {kind.__name__}"
         return parsed.parse(self.attrs)
 
-    def with_attrs(self, **attrs: Any) -> Node:
+    def with_attrs(self, **attrs: object) -> Node:
         """Copy with some attributes replaced or added."""
         return replace(self, attrs={**self.attrs, **attrs})
 

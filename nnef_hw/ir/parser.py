@@ -146,7 +146,7 @@ class _Parser(Tokens):
             else:
                 inputs.append(self.use(scope))
 
-        attrs: dict[str, Any] = {}
+        attrs: dict[str, object] = {}
         self.expect("(")
         self.items(argument, ")")
         location = self.place() if self.word == "@" else None
@@ -173,7 +173,7 @@ class _Parser(Tokens):
         self.expect(":")
         if self.word not in DEFAULT_DTYPES:
             self.fail("scalar, integer or logical")
-        fields: dict[str, Any] = {"name": name, "dtype": self.take(), "shape": self.shape()}
+        fields: dict[str, object] = {"name": name, "dtype": self.take(), "shape": self.shape()}
         fields |= self.properties(("label", "qtype", "quant"))
         if self.word == "@":
             fields["location"] = self.place()
@@ -221,7 +221,7 @@ class _Parser(Tokens):
             raise ModelError(reason, location=self.location(start))
         return Location(*items) if items else None
 
-    def value(self) -> Any:
+    def value(self) -> object:
         if self.kind == "string":
             return self.string()
         if self.kind == "number":
@@ -241,12 +241,12 @@ class _Parser(Tokens):
             return self.record()
         return self.fail("a value")
 
-    def record(self) -> Any:
+    def record(self) -> object:
         """Read ``Kind(field=value, ...)``, or a quantization's operator and arguments."""
         start, kind = self.start, self.take()
         self.expect("(")
 
-        def pair() -> tuple[str, Any]:
+        def pair() -> tuple[str, object]:
             key = self.identifier("a field")
             self.expect("=")
             return key, self.value()

@@ -100,10 +100,10 @@ class _Printer:
         place = f" {_location(node.location)}" if is_placed else ""
         yield from f"{', '.join(results)} = {node.op}({', '.join(arguments)}){place}".split("\n")
 
-    def _pairs(self, values: Mapping[str, Any]) -> list[str]:
+    def _pairs(self, values: Mapping[str, object]) -> list[str]:
         return [f"{key}={self._value(value)}" for key, value in values.items()]
 
-    def _value(self, value: Any) -> str:
+    def _value(self, value: object) -> str:
         if isinstance(value, np.generic):
             value = value.item()
         if value is None or isinstance(value, bool | int | float):
@@ -142,7 +142,7 @@ def _nested(array: NDArray[Any]) -> str:
     return f"[{', '.join(items)}]"
 
 
-def _element(value: Any) -> str:
+def _element(value: object) -> str:
     """Return the shortest text that is read as this element."""
     short = str(value)
     if isinstance(value, np.floating) and type(value)(float(short)) != value:

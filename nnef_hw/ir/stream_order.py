@@ -1,7 +1,7 @@
 """The order in which a tensor's elements stream, and what changes it.
 
 An image [1, C], [1, C, L] or [1, C, H, W] streams with its channels innermost: row, column,
-channel. Any other tensor, which no layer computes, streams in the order of its elements.
+channel. object other tensor, which no layer computes, streams in the order of its elements.
 """
 
 from __future__ import annotations

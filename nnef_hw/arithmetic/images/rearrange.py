@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from nnef_hw.arithmetic.arrays import Array
 
 __all__ = [
     "begin_steps", "depth_to_space", "join_steps", "last_step", "repeat_pixels", "reverse_steps",
     "split_steps", "take_slice",
 ]  # fmt: skip
-
-Array = NDArray[Any]
 
 
 def take_slice(x: Array, axis: int, begin: int, end: int) -> Array:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import reduce
 from itertools import product
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.hardware.geometry.window import taps_inside
 
 __all__ = [
@@ -37,9 +37,7 @@ def window_extent(
     return (extent + sum(padding) - (size - 1) * dilation - 1) // stride + 1
 
 
-def pad_border(
-    x: NDArray[Any], padding: Padding, border: str = "constant", value: float = 0
-) -> NDArray[Any]:
+def pad_border(x: Array, padding: Padding, border: str = "constant", value: float = 0) -> Array:
     """Extend the trailing axes of ``x``; negative padding crops.
 
     Parameters
@@ -113,8 +111,8 @@ def _tap_slices(
 
 
 def gather_taps(
-    x: NDArray[Any], size: Sequence[int], stride: Sequence[int], dilation: Sequence[int]
-) -> tuple[NDArray[Any], ...]:
+    x: Array, size: Sequence[int], stride: Sequence[int], dilation: Sequence[int]
+) -> tuple[Array, ...]:
     """Return one strided view of ``x`` per tap of a window over its last axes, in row-major order.
 
     ``x`` is padded already; each view holds that tap of every window.
@@ -131,7 +129,7 @@ def gather_taps(
 
 
 def scatter_taps(
-    parts: Iterable[NDArray[Any]],
+    parts: Iterable[Array],
     shape: Sequence[int],
     size: Sequence[int],
     stride: Sequence[int],
@@ -163,12 +161,12 @@ def scatter_taps(
 
 
 def convolve(
-    x: NDArray[Any],
-    weights: NDArray[Any],
+    x: Array,
+    weights: Array,
     stride: Sequence[int],
     dilation: Sequence[int],
     groups: int = 1,
-) -> NDArray[Any]:
+) -> Array:
     """Correlate padded ``x`` [N, C, ...] with ``weights`` [outC, C/groups, ...].
 
     Products of matrices of floats: exact for integers as long as sums stay below ``2**53``,
@@ -186,7 +184,7 @@ def convolve(
     return flat.reshape(out_channels, count, *extents).swapaxes(0, 1)
 
 
-def _product(kernel: NDArray[Any], columns: NDArray[Any]) -> NDArray[Any]:
+def _product(kernel: Array, columns: Array) -> Array:
     """Multiply matrices [G, rows, depth] and [G, depth, n], in parts that need one thread only."""
     width = _SMALL_PRODUCT // kernel[0].size
     if width < _LEAST_WIDTH:

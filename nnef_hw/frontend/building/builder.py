@@ -79,7 +79,7 @@ class Builder:
         self,
         op: str,
         inputs: Sequence[Tensor],
-        attrs: Mapping[str, Any],
+        attrs: Mapping[str, object],
         results: Sequence[str] | str,
         dtypes: Sequence[str] = ("scalar",),
         *,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from itertools import permutations
-from typing import Any
 
 from nnef_hw.frontend.shapes.call import Call
 from nnef_hw.frontend.shapes.common import (
@@ -35,7 +34,7 @@ INTERPOLATIONS = ("nearest", "linear", "cubic")
 ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 
 
-DEFAULTS: dict[str, dict[str, Any]] = {
+DEFAULTS: dict[str, dict[str, object]] = {
     "is_inf": {"positive": True, "negative": True},
     "mod": {"fmod": False},
     "gather_nd": {"batch_dims": 0},

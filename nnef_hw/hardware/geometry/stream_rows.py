@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from nnef_hw.arithmetic.arrays import Array
 
 __all__ = ["StreamRows"]
 
@@ -37,7 +37,7 @@ class StreamRows:
         front, behind = other.front + self.front, other.behind + self.behind
         return replace(self, front=front, behind=behind)
 
-    def accepts(self, x: NDArray[Any], shape: tuple[int, ...]) -> bool:
+    def accepts(self, x: Array, shape: tuple[int, ...]) -> bool:
         """Whether an array holds windows [N, ...] of an input of that shape: of several rows."""
         if x.ndim != len(shape) or not len(x):
             return False
@@ -52,7 +52,7 @@ class StreamRows:
         extents = (str(n) if axis != self.axis else "rows" for axis, n in enumerate(shape))
         return f"[N, {', '.join([*extents][1:])}]"
 
-    def extended(self, x: NDArray[Any]) -> NDArray[Any]:
+    def extended(self, x: Array) -> Array:
         """Return windows [N, ...] with rows added or left out at both ends."""
         extent = x.shape[self.axis]
         kept = x.take(range(max(0, -self.front), min(extent, extent + self.behind)), self.axis)
@@ -60,7 +60,7 @@ class StreamRows:
         pairs[self.axis] = max(0, self.front), max(0, self.behind)
         return np.pad(kept, pairs)
 
-    def sequences(self, x: NDArray[Any]) -> NDArray[Any]:
+    def sequences(self, x: Array) -> Array:
         """Return windows [N, ...] as sequences of steps [N, T, ...], each of ``rows`` rows.
 
         If they are no whole number of steps, rows of zeros come first.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
 
 import numpy as np
 
@@ -59,7 +58,7 @@ class Sum(Elementwise):
     requant: AddRequant | TfliteAddRequant
 
     @classmethod
-    def read(cls, node: Node) -> dict[str, Any]:
+    def read(cls, node: Node) -> dict[str, object]:
         return {"requant": node.attrs["requant"]}
 
     def compute(self, *codes: Codes) -> Codes:
@@ -80,7 +79,7 @@ class Product(Elementwise):
     requant: Requant | TfliteRequant
 
     @classmethod
-    def read(cls, node: Node) -> dict[str, Any]:
+    def read(cls, node: Node) -> dict[str, object]:
         return {"requant": node.attrs["requant"]}
 
     @property
@@ -109,7 +108,7 @@ class Quotient(Elementwise):
     requant: TfliteQuotient
 
     @classmethod
-    def read(cls, node: Node) -> dict[str, Any]:
+    def read(cls, node: Node) -> dict[str, object]:
         return {"requant": node.attrs["requant"]}
 
     def compute(self, *codes: Codes) -> Codes:
@@ -130,7 +129,7 @@ class Extremum(Elementwise):
     greatest: bool
 
     @classmethod
-    def read(cls, node: Node) -> dict[str, Any]:
+    def read(cls, node: Node) -> dict[str, object]:
         return {"greatest": node.op == "max"}
 
     def compute(self, *codes: Codes) -> Codes:

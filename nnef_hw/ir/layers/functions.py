@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -32,7 +31,7 @@ class Table(Layer):
     entries: Codes
 
     @classmethod
-    def read(cls, node: Node) -> dict[str, Any]:
+    def read(cls, node: Node) -> dict[str, object]:
         return {"entries": np.asarray(node.attrs["table"], np.int64)}
 
     def compute(self, *codes: Codes) -> Codes:
@@ -57,7 +56,7 @@ class Softmax(Layer):
     is_masked: bool
 
     @classmethod
-    def read(cls, node: Node) -> dict[str, Any]:
+    def read(cls, node: Node) -> dict[str, object]:
         return {
             "table": np.asarray(node.attrs["table"], np.int64),
             "is_masked": bool(node.attrs.get("masked", False)),
@@ -95,7 +94,7 @@ class ArgExtremum(Layer):
     greatest: bool
 
     @classmethod
-    def read(cls, node: Node) -> dict[str, Any]:
+    def read(cls, node: Node) -> dict[str, object]:
         return {"greatest": node.op == "argmax_reduce"}
 
     def compute(self, *codes: Codes) -> Codes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +45,7 @@ class Layer(ABC):
         return cls(node=node, operands=operands, result=graph.tensor(node.name), **cls.read(node))
 
     @classmethod
-    def read(cls, node: Node) -> dict[str, Any]:
+    def read(cls, node: Node) -> dict[str, object]:
         """Return the fields that the attributes of a node alone decide."""
         del node
         return {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -47,7 +47,7 @@ class Concat(Move):
     axis: int
 
     @classmethod
-    def read(cls, node: Node) -> dict[str, Any]:
+    def read(cls, node: Node) -> dict[str, object]:
         return {"axis": node.attrs["axis"]}
 
     def compute(self, *codes: Codes) -> Codes:
@@ -66,7 +66,7 @@ class Slice(Move):
     end: int
 
     @classmethod
-    def read(cls, node: Node) -> dict[str, Any]:
+    def read(cls, node: Node) -> dict[str, object]:
         part = node.attributes(SliceAttributes)
         return {"axis": part.axis, "begin": part.begin, "end": part.end}
 
@@ -104,7 +104,7 @@ class _Enlarged(Move):
     factor: Pair
 
     @classmethod
-    def read(cls, node: Node) -> dict[str, Any]:
+    def read(cls, node: Node) -> dict[str, object]:
         return {"factor": node.attributes(FactorAttributes).factor}
 
 
@@ -171,7 +171,7 @@ class Transpose(Move):
     axes: tuple[int, ...]
 
     @classmethod
-    def read(cls, node: Node) -> dict[str, Any]:
+    def read(cls, node: Node) -> dict[str, object]:
         return {"axes": tuple(node.attrs["axes"])}
 
     def compute(self, *codes: Codes) -> Codes:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -33,7 +32,7 @@ class Pool(Layer):
     pool: PoolAttributes
 
     @classmethod
-    def read(cls, node: Node) -> dict[str, Any]:
+    def read(cls, node: Node) -> dict[str, object]:
         return {"pool": node.attributes(PoolAttributes)}
 
     @property
@@ -90,7 +89,7 @@ class SumPool(Pool):
     requant: Requant | TfliteRequant | TfliteAverage
 
     @classmethod
-    def read(cls, node: Node) -> dict[str, Any]:
+    def read(cls, node: Node) -> dict[str, object]:
         return {**super().read(node), "requant": node.attrs["requant"]}
 
     @property

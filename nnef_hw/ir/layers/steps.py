@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from nnef_hw.arithmetic.images.rearrange import (
     begin_steps,
@@ -25,7 +24,7 @@ class _OfSteps(Layer):
     steps: int
 
     @classmethod
-    def read(cls, node: Node) -> dict[str, Any]:
+    def read(cls, node: Node) -> dict[str, object]:
         return {"steps": int(node.attrs["steps"])}
 
 

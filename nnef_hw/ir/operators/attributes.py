@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Self
 
 __all__ = ["Attributes", "Pair", "integer_pair", "padding_pairs"]
 
@@ -20,7 +20,7 @@ class Attributes(ABC):
 
     @classmethod
     @abstractmethod
-    def parse(cls, attrs: Mapping[str, Any]) -> Self:
+    def parse(cls, attrs: Mapping[str, object]) -> Self:
         """Return the attributes of a node from their NNEF form.
 
         Raises

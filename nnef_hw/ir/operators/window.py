@@ -42,7 +42,7 @@ class WeightsAttributes(Attributes):
     groups: int = 1
 
     @classmethod
-    def parse(cls, attrs: Mapping[str, Any]) -> Self:
+    def parse(cls, attrs: Mapping[str, object]) -> Self:
         """Return the attributes of a ``linear``."""
         del attrs
         return cls()

@@ -107,7 +107,7 @@ def _emit_conv(editor: Editor, node: Node, image: str) -> None:
     like, outputs = editor.tensors[node.inputs[1]], editor.shape(node.name)[1]
     function = partial(_filter, shape=shape, order=_order(editor, image, node.inputs[0]))
     kernel = editor.rearranged(f"{like.name}_image", like, function)
-    attrs: dict[str, Any] = {
+    attrs: dict[str, object] = {
         "border": "constant",
         "padding": [(0, 0), (0, 0)],
         "stride": [1, 1],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,7 +116,7 @@ def _lower(editor: Editor, node: Node, quant: Quantization | None) -> None:
         editor.constant(f"{node.name}_ones", np.ones((count, inner, 1, 1))),
         editor.constant(f"{node.name}_bias", np.zeros((1, count))),
     )
-    attrs: dict[str, Any] = {"groups": count}
+    attrs: dict[str, object] = {"groups": count}
     if quant is not None:
         editor.tensors[inputs[1]] = replace(editor.tensors[inputs[1]], quant=_steps(1.0, 8))
         attrs["is_product"] = True  # of 8 bits, whose sums have 32

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -89,7 +89,7 @@ def _emit_view(editor: Editor, node: Node) -> None:
 def _pool(editor: Editor, node: Node, op: str, source: str, result: str) -> Node:
     shape, axes = editor.shape(source), node.attrs["axes"]
     size = [n if axis in axes and axis > 1 else 1 for axis, n in enumerate(shape)]
-    attrs: dict[str, Any] = {
+    attrs: dict[str, object] = {
         "size": size,
         "border": "constant",
         "padding": [(0, 0)] * len(size),

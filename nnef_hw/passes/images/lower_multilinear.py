@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,7 +98,7 @@ def _lower(editor: Editor, node: Node) -> None:
         editor.constant(f"{node.name}_filter", weights),
         editor.constant(f"{node.name}_bias", np.zeros((1, channels))),
     )
-    exact: dict[str, Any] = {}
+    exact: dict[str, object] = {}
     quant = _integer_weights(kernel) if are_codes(editor, node) else None
     if quant is not None:
         editor.tensors[inputs[1]] = replace(editor.tensors[inputs[1]], quant=quant)

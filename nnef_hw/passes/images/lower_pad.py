@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -95,7 +95,7 @@ def _joined(editor: Editor, node: Node) -> Node | None:
     extents = [editor.shape(name)[axis] for name in node.inputs]
     padding = [(0, 0)] * len(shape)
     padding[axis] = (sum(extents[: places[0]]), sum(extents[places[0] + 1 :]))
-    attrs: dict[str, Any] = {"padding": padding, "border": "constant", "value": values.pop()}
+    attrs: dict[str, object] = {"padding": padding, "border": "constant", "value": values.pop()}
     return Node("pad", (node.inputs[places[0]],), node.outputs, attrs, node.location)
 
 
@@ -112,7 +112,7 @@ def _emit(editor: Editor, node: Node) -> None:
     _, before_behind, *spatial = (tuple(pair) for pair in node.attrs["padding"])
     value = {"border": "constant", "value": node.attrs.get("value", 0.0)}
 
-    def emit(op: str, shape: tuple[int, ...], attrs: dict[str, Any], name: str = "") -> None:
+    def emit(op: str, shape: tuple[int, ...], attrs: dict[str, object], name: str = "") -> None:
         nonlocal source
         name = name or editor.activation(f"{node.name}_padded", shape, like)
         if op == "reshape":

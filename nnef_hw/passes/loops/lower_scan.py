@@ -218,7 +218,7 @@ class _Loop:
             )
         return self.repeated[name]
 
-    def _emit(self, source: str, *steps: tuple[str, Shape, Mapping[str, Any]]) -> str:
+    def _emit(self, source: str, *steps: tuple[str, Shape, Mapping[str, object]]) -> str:
         hint = f"{self.node.name}_steps"
         return emit_steps(self.editor, self.node, source, hint, steps)
 
@@ -228,7 +228,7 @@ class _Loop:
         split = (*part.shape[:axis], steps, *part.shape[axis:])
         moved = [n for n in range(len(split)) if n != axis]
         moved.insert(form.channel_axes, axis)
-        emitted: list[tuple[str, Shape, Mapping[str, Any]]] = [
+        emitted: list[tuple[str, Shape, Mapping[str, object]]] = [
             ("reshape", split, {}),
             ("transpose", tuple(split[n] for n in moved), {"axes": list(moved)}),
             ("reshape", form.joined(steps), {}),
@@ -280,7 +280,7 @@ class _Loop:
             editor.emit(reshape_node(image, name, shape, self.node))
             return
         channels = form.channel_axes
-        joined: list[tuple[str, Shape, Mapping[str, Any]]] = [
+        joined: list[tuple[str, Shape, Mapping[str, object]]] = [
             ("reshape", form.image, {}),
             ("join_steps", form.joined(steps), attrs),
         ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 from nnef_hw.ir import Graph, Node, Tensor
 from nnef_hw.passes.rewriting.editor import Editor
@@ -109,5 +108,5 @@ class _Loop:
             self._editor.emit(replace(node, inputs=inputs, outputs=outputs))
         return values
 
-    def _emit(self, op: str, inputs: list[str], *outputs: str, **attrs: Any) -> None:
+    def _emit(self, op: str, inputs: list[str], *outputs: str, **attrs: object) -> None:
         self._editor.emit(Node(op, tuple(inputs), outputs, attrs, self._node.location))

@@ -25,7 +25,7 @@ __all__ = [
     "slice_node",
 ]
 
-Step = tuple[str, tuple[int, ...], Mapping[str, Any]]
+Step = tuple[str, tuple[int, ...], Mapping[str, object]]
 
 
 class Editor:
@@ -253,7 +253,7 @@ def pixel_conv_node(inputs: Sequence[str], result: str, rank: int, like: Node) -
     return Node("conv", tuple(inputs), (result,), attrs, like.location)
 
 
-def is_trivial(values: Sequence[Any], trivial: Any) -> bool:
+def is_trivial(values: Sequence[object], trivial: object) -> bool:
     """Whether all entries of an attribute (a missing one too) equal ``trivial``."""
     return all((tuple(v) if isinstance(v, list) else v) == trivial for v in values)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -57,6 +55,6 @@ def scaled_filter(tensor: Tensor, scale: FloatArray) -> tuple[FloatArray, Quanti
     return np.where(kept, codes, 0) * steps, Quantization(quant.op, args)
 
 
-def _aligned(value: Any, rank: int) -> FloatArray:
+def _aligned(value: object, rank: int) -> FloatArray:
     array = np.asarray(value, np.float64)
     return array.reshape(array.shape + (1,) * (rank - array.ndim))

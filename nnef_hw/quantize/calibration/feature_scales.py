@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.arithmetic.features import FeatureScales
 from nnef_hw.arithmetic.numerics import QType
 from nnef_hw.ir import Graph, Quantization
@@ -65,14 +65,14 @@ class Scaled:
     """
 
     graph: Graph
-    samples: Mapping[str, NDArray[Any]]
+    samples: Mapping[str, Array]
     scales: Mapping[str, FeatureScales]
 
-    def taken(self, samples: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    def taken(self, samples: Mapping[str, Array]) -> dict[str, Array]:
         """Return samples of the network as it was as some of this one."""
         return {name: self._taken(name, x) for name, x in samples.items()}
 
-    def _taken(self, name: str, x: NDArray[Any]) -> NDArray[Any]:
+    def _taken(self, name: str, x: Array) -> Array:
         scales = self.scales.get(name)
         if scales is None:
             return x
@@ -82,7 +82,7 @@ class Scaled:
         return scales.within(x, tensor.shape, qtype)
 
 
-def scale_features(graph: Graph, samples: Mapping[str, NDArray[Any]], scheme: Scheme) -> Scaled:
+def scale_features(graph: Graph, samples: Mapping[str, Array], scheme: Scheme) -> Scaled:
     """Return a canonical network with scales for each feature of those inputs that gain by it.
 
     An input gains if, with one format for all features, rounding it and the weights of the layers
@@ -109,7 +109,7 @@ def _best(
     graph: Graph,
     name: str,
     readers: Sequence[InputReader],
-    x: NDArray[Any],
+    x: Array,
     scheme: Scheme,
 ) -> tuple[FeatureScales, QType] | None:
     """Return the scales of the axis that gains most, and the format of the codes in the network.

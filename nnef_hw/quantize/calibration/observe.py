@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.ir import Graph
 from nnef_hw.reference import iterate_float
 from nnef_hw.reference.visible import EVERYTHING, Interval, visible_intervals
@@ -50,7 +50,7 @@ class Histogram:
         self.width = 0.0
         self.counts = np.zeros(2 * _HALF, np.int64)
 
-    def add(self, x: NDArray[Any], magnitude: float) -> None:
+    def add(self, x: Array, magnitude: float) -> None:
         """Count finite values, none of them larger than ``magnitude``."""
         least = 2.0 ** np.floor(np.log2(max(magnitude, _TINY)) + 1) / _HALF
         if not self.width:
@@ -102,7 +102,7 @@ class Observation:
             self.lo if self.cut_below else -math.inf, self.hi if self.cut_above else math.inf
         )
 
-    def add(self, x: NDArray[Any], visible: Interval) -> None:
+    def add(self, x: Array, visible: Interval) -> None:
         """Take values, with the interval beyond which readers tell nothing apart.
 
         NaN and infinity, which tables map to their limits, count as 0 where readers see them.
@@ -141,7 +141,7 @@ def narrowed(span: tuple[float, float], visible: Interval) -> tuple[float, float
 
 
 def observe(
-    graph: Graph, samples: Mapping[str, NDArray[Any]], progress: Progress | None = None
+    graph: Graph, samples: Mapping[str, Array], progress: Progress | None = None
 ) -> dict[str, Observation]:
     """Return the observation of every activation on real samples.
 
@@ -171,7 +171,7 @@ def observe(
     return found
 
 
-def steps_of(x: NDArray[Any], steps: Iterable[float] = STEPS) -> tuple[float, ...]:
+def steps_of(x: Array, steps: Iterable[float] = STEPS) -> tuple[float, ...]:
     """Return the steps that all values are whole multiples of."""
     if not np.isfinite(x).all():
         return ()

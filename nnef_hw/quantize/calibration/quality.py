@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.ir import Graph
 from nnef_hw.reference import dequantize_outputs, quantize_inputs, run_fixed, run_float
 
@@ -35,9 +35,7 @@ class Judge:
         Quantity that :meth:`drop` counts, for messages.
     """
 
-    def __init__(
-        self, graph: Graph, inputs: Mapping[str, NDArray[Any]], labels: NDArray[Any] | None
-    ) -> None:
+    def __init__(self, graph: Graph, inputs: Mapping[str, Array], labels: Array | None) -> None:
         self._graph = graph
         self._inputs = inputs
         self._real = self._flat(run_float(graph, inputs))
@@ -95,11 +93,11 @@ class Judge:
         )
         return real, found
 
-    def _labelled(self, y: FloatArray, labels: NDArray[Any]) -> FloatArray:
+    def _labelled(self, y: FloatArray, labels: Array) -> FloatArray:
         """Return the outputs that labels are for: of all steps, or the last of every sequence."""
         return y[len(y) // labels.size - 1 :: len(y) // labels.size]
 
-    def _flat(self, outputs: Mapping[str, NDArray[Any]]) -> list[FloatArray]:
+    def _flat(self, outputs: Mapping[str, Array]) -> list[FloatArray]:
         """Return outputs [N, values]; of sequences, those of all steps."""
         axes = 2 if self._graph.is_sequential else 1
         arrays = (np.asarray(outputs[name], np.float64) for name in self._graph.outputs)

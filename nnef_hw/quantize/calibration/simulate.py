@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.arithmetic.images.windows import gather_taps, pad_border
 from nnef_hw.arithmetic.numerics import QType
 from nnef_hw.ir import Graph, Node
@@ -94,7 +95,7 @@ class Simulation:
         One array [N, ...] per graph input.
     """
 
-    def __init__(self, graph: Graph, samples: Mapping[str, NDArray[Any]]) -> None:
+    def __init__(self, graph: Graph, samples: Mapping[str, Array]) -> None:
         volume = sum(
             graph.steps(name) * tensor.volume
             for name, tensor in graph.tensors.items()

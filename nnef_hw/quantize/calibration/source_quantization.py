@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.arithmetic.numerics import QType, signed_bits
 from nnef_hw.errors import NnefHwError, UnsupportedError
 from nnef_hw.ir import Graph, Quantization, Tensor, Trait
@@ -173,7 +174,7 @@ def source_weights(tensor: Tensor) -> tuple[NDArray[np.int64], QType] | None:
     return codes, QType(max(bits, used), True, scales, narrow=bool(narrow) and bits > 1)
 
 
-def _signs(data: NDArray[Any], quant: Quantization) -> tuple[NDArray[np.int64], QType] | None:
+def _signs(data: Array, quant: Quantization) -> tuple[NDArray[np.int64], QType] | None:
     """Return a filter of one bit as -1 and +1; None if its two numbers are no such pair."""
     low, high = (
         _aligned(np.asarray(quant.args[key], np.float64), data.ndim) for key in ("min", "max")
@@ -213,7 +214,7 @@ def _widened(tensor: Tensor, low: float, high: float, lo: int, hi: int) -> tuple
     return scale, zero_point
 
 
-def _steps(quant: Quantization) -> tuple[NDArray[np.float64], NDArray[Any]] | None:
+def _steps(quant: Quantization) -> tuple[NDArray[np.float64], Array] | None:
     """Return scale and zero point of a linear quantization; None if no code is 0."""
     if quant.op == "zero_point_linear_quantize":
         return np.asarray(quant.args["scale"], np.float64), np.asarray(quant.args["zero_point"])
@@ -231,7 +232,7 @@ def _steps(quant: Quantization) -> tuple[NDArray[np.float64], NDArray[Any]] | No
     return scale, zero_point.astype(np.int64)
 
 
-def _aligned(value: Any, rank: int) -> NDArray[Any]:
+def _aligned(value: Any, rank: int) -> Array:
     array = np.asarray(value)
     return array.reshape(array.shape + (1,) * (rank - array.ndim))
 

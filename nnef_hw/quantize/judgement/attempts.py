@@ -7,10 +7,8 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from shlex import quote
-from typing import Any
 
-from numpy.typing import NDArray
-
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.errors import NnefHwError
 from nnef_hw.ir import Graph, Trait
 from nnef_hw.quantize.calibrate import quantize
@@ -59,7 +57,7 @@ def try_others(
     scheme: Scheme,
     layer: str,
     calibration: Inputs,
-    judged: tuple[Inputs, NDArray[Any] | None],
+    judged: tuple[Inputs, Array | None],
     check: Callable[[Graph], None] = lambda fixed: None,
 ) -> Trials:
     """Quantize a network by other schemes, and say which one to take.
@@ -96,7 +94,7 @@ def try_calibrations(
     scheme: Scheme,
     layer: str,
     calibration: Inputs,
-    judged: tuple[Inputs, NDArray[Any] | None],
+    judged: tuple[Inputs, Array | None],
     gain: float,
 ) -> Trials:
     """Quantize a network that is not poor by the other calibrations, as :func:`try_others` does.
@@ -142,7 +140,7 @@ class _Trial:
         graph: Graph,
         layer: str,
         calibration: Inputs,
-        judged: tuple[Inputs, NDArray[Any] | None],
+        judged: tuple[Inputs, Array | None],
         check: Callable[[Graph], None],
     ) -> None:
         most = MOST_VALUES // max(1, sample_values(graph, calibration))

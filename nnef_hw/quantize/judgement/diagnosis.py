@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.ir import Graph
 from nnef_hw.quantize.calibrate import quantize
 from nnef_hw.quantize.calibration.scheme import Scheme
@@ -47,7 +46,7 @@ def judge_network(
     fixed: Graph,
     scheme: Scheme,
     calibration: Inputs,
-    judged: tuple[Inputs, NDArray[Any] | None],
+    judged: tuple[Inputs, Array | None],
     *,
     seconds: float = 0.0,
     check: Callable[[Graph], None] = lambda fixed: None,
@@ -88,7 +87,7 @@ def _of_more_samples(
     scheme: Scheme,
     found: Measured,
     calibration: Inputs,
-    judged: tuple[Inputs, NDArray[Any] | None],
+    judged: tuple[Inputs, Array | None],
 ) -> list[QualityWarning]:
     """Return the warning that samples which do not calibrate show ranges that the others lack.
 
@@ -142,9 +141,7 @@ def _of_calibration(
     ]  # fmt: skip
 
 
-def loss_warnings(
-    canonical: Graph, found: Measured, labels: NDArray[Any] | None
-) -> list[QualityWarning]:
+def loss_warnings(canonical: Graph, found: Measured, labels: Array | None) -> list[QualityWarning]:
     """Return warnings of what was measured, without a remedy."""
     warnings = []
     if labels is not None and found.real is not None and found.labels >= LEAST_LABELS:

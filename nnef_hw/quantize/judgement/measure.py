@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.ir import Graph, Node, Stage, Trait
 from nnef_hw.ir.input_readers import moved_features
 from nnef_hw.quantize.calibration.quality import Judge
@@ -45,7 +45,7 @@ CHUNK = 16
 CHUNK_VALUES = 1 << 24
 """Numbers of all layers that are held at a time."""
 
-Inputs = Mapping[str, NDArray[Any]]
+Inputs = Mapping[str, Array]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class Measured:
 
 
 def measure(
-    canonical: Graph, fixed: Graph, inputs: Inputs, labels: NDArray[Any] | None = None
+    canonical: Graph, fixed: Graph, inputs: Inputs, labels: Array | None = None
 ) -> Measured:
     """Measure the losses of a fixed network against the real one.
 
@@ -155,12 +155,12 @@ def _has_noise(node: Node) -> bool:
     return not (node.has(Trait.RESHAPES) or node.has(Trait.INDEX))
 
 
-def cut(inputs: Inputs, count: int) -> dict[str, NDArray[Any]]:
+def cut(inputs: Inputs, count: int) -> dict[str, Array]:
     """Return the first samples."""
     return {name: x[:count] for name, x in inputs.items()}
 
 
-def spread(inputs: Inputs, count: int) -> dict[str, NDArray[Any]]:
+def spread(inputs: Inputs, count: int) -> dict[str, Array]:
     """Return some samples, spread evenly: many files are sorted."""
     total = len(next(iter(inputs.values())))
     chosen = np.unique(np.linspace(0, total - 1, min(count, total)).round().astype(np.intp))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.ir import Graph, Trait
 from nnef_hw.quantize.judgement.measure import Inputs, sample_values, spread
 from nnef_hw.quantize.judgement.warnings import QualityWarning
@@ -92,9 +92,7 @@ def _alike(graph: Graph, inputs: Inputs) -> Iterator[QualityWarning]:
             )  # fmt: skip
 
 
-def _lifeless(
-    graph: Graph, inputs: Inputs, values: dict[str, NDArray[Any]]
-) -> Iterator[QualityWarning]:
+def _lifeless(graph: Graph, inputs: Inputs, values: dict[str, Array]) -> Iterator[QualityWarning]:
     """Yield warnings of layers that stay the same on samples that differ."""
     count = len(next(iter(inputs.values())))
     if count < 2:
@@ -120,7 +118,7 @@ def _lifeless(
 
 
 def _out_of_range(
-    graph: Graph, inputs: Inputs, values: dict[str, NDArray[Any]], varies: float
+    graph: Graph, inputs: Inputs, values: dict[str, Array], varies: float
 ) -> Iterator[QualityWarning]:
     """Compare what samples make of the first layer with its biases, which were trained."""
     layer, ratio = _first_ratio(graph, values)
@@ -145,7 +143,7 @@ def _out_of_range(
         )  # fmt: skip
 
 
-def _first_ratio(graph: Graph, values: dict[str, NDArray[Any]]) -> tuple[str | None, float | None]:
+def _first_ratio(graph: Graph, values: dict[str, Array]) -> tuple[str | None, float | None]:
     """Return the first layer that has biases, and what its results deviate over their size."""
     for node in graph.nodes:
         if node.has(Trait.WEIGHTS) and len(node.inputs) > 2:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
+
+from nnef_hw.arithmetic.arrays import Array
 
 __all__ = ["WHOLE_BITS", "pack_bits", "unpack_bits"]
 
@@ -13,7 +12,7 @@ WHOLE_BITS = frozenset({8, 16, 32, 64})
 """Widths that are stored as little-endian integers instead."""
 
 
-def pack_bits(array: NDArray[Any], bits: int) -> bytes:
+def pack_bits(array: Array, bits: int) -> bytes:
     """Return integers as items of ``bits`` bits, 1..64; the last byte is filled up with zeros."""
     if not 1 <= bits <= 64:
         raise ValueError(f"items of tensor files have 1..64 bits, not {bits}")
@@ -23,7 +22,7 @@ def pack_bits(array: NDArray[Any], bits: int) -> bytes:
     return np.packbits(np.unpackbits(wide, axis=1)[:, 64 - bits :]).tobytes()
 
 
-def unpack_bits(body: memoryview, count: int, bits: int, *, signed: bool) -> NDArray[Any]:
+def unpack_bits(body: memoryview, count: int, bits: int, *, signed: bool) -> Array:
     """Return ``count`` items of ``bits`` bits in the narrowest dtype that holds them."""
     rows = np.zeros((-(-count // 8), bits), np.uint8)  # 8 items lie in as many bytes as bits
     rows.reshape(-1)[: len(body)] = np.frombuffer(body, np.uint8)

@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.errors import Location, ModelError
 
 __all__ = ["BLOCK_FORMATS", "BLOCK_VENDOR", "BlockFormat", "encode_q4_0"]
@@ -61,7 +61,7 @@ class BlockFormat:
         return self.decode(blocks).reshape(shape)
 
 
-def encode_q4_0(values: NDArray[Any]) -> bytes:
+def encode_q4_0(values: Array) -> bytes:
     """Return the blocks of real numbers as the exporters choose them.
 
     The scale is the value of the largest magnitude in a block over -8, so that this one is exact.

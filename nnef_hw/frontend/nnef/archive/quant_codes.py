@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.ir import Quantization
 from nnef_hw.reference.real.quantize import decode, encode
 
@@ -16,7 +15,7 @@ _TOLERANCE = 1e-3
 
 
 def quantized_codes(
-    values: NDArray[Any], quantization: Quantization
+    values: Array, quantization: Quantization
 ) -> tuple[NDArray[np.int64], bool] | None:
     """Return the codes of real numbers and whether they are signed (spec chapter 5).
 

@@ -8,8 +8,8 @@ import struct
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.errors import Location, ModelError, UnsupportedError
 
 __all__ = ["read_safetensors"]
@@ -22,7 +22,7 @@ _DTYPES = {
 }  # fmt: skip
 
 
-def read_safetensors(data: memoryview, where: Location) -> dict[str, NDArray[Any]]:
+def read_safetensors(data: memoryview, where: Location) -> dict[str, Array]:
     """Return the tensors by name: views of the file, 16-bit floats as float32.
 
     Raises
@@ -44,7 +44,7 @@ def read_safetensors(data: memoryview, where: Location) -> dict[str, NDArray[Any
         ) from None
 
 
-def _tensor(name: str, entry: Any, body: memoryview, where: Location) -> NDArray[Any]:
+def _tensor(name: str, entry: Any, body: memoryview, where: Location) -> Array:
     if entry["dtype"] not in _DTYPES:
         raise UnsupportedError(
             f"{name!r} holds items of type {entry['dtype']!r}, which are not supported",
@@ -55,7 +55,7 @@ def _tensor(name: str, entry: Any, body: memoryview, where: Location) -> NDArray
     begin, end = entry["data_offsets"]
     if not 0 <= begin <= end <= len(body) or end - begin != math.prod(shape) * dtype.itemsize:
         raise ValueError(f"{name!r} does not fit its place {begin}..{end}")
-    array: NDArray[Any] = np.frombuffer(body[begin:end], dtype).reshape(shape)
+    array: Array = np.frombuffer(body[begin:end], dtype).reshape(shape)
     if entry["dtype"] == "BF16":
         array = (array.astype("<u4") << 16).view("<f4")
     elif entry["dtype"] == "F16":

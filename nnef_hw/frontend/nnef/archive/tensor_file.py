@@ -7,11 +7,10 @@ import math
 import struct
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.errors import Location, ModelError, UnsupportedError
 from nnef_hw.frontend.nnef.archive.bits import WHOLE_BITS, pack_bits, unpack_bits
 from nnef_hw.frontend.nnef.archive.block_formats import BLOCK_FORMATS, BLOCK_VENDOR, encode_q4_0
@@ -64,7 +63,7 @@ class TensorFile:
         How ``array``'s codes become real numbers if the header says so, as before NNEF 1.0.3.
     """
 
-    array: NDArray[Any]
+    array: Array
     item_type: ItemType
     bits: int
     quant: Quantization | None = None
@@ -103,7 +102,7 @@ def read_tensor(data: bytes | memoryview, where: Location) -> TensorFile:
         blocks = BLOCK_FORMATS[code]
         items = f"shape {list(shape)} of {blocks.name} items"
         body = _trimmed(body, length, blocks.check(shape, where), items, where)
-        array: NDArray[Any] = blocks.read(body, shape)
+        array: Array = blocks.read(body, shape)
         array.flags.writeable = False
         return TensorFile(array, ItemType.FLOAT, bits)
     item_type, quant = _item_type(code, vendor, bits, parameters, where)
@@ -114,7 +113,7 @@ def read_tensor(data: bytes | memoryview, where: Location) -> TensorFile:
     return TensorFile(array, item_type, bits, quant)
 
 
-def write_tensor(array: NDArray[Any], *, bits: int | None = None, quantized: bool = False) -> bytes:
+def write_tensor(array: Array, *, bits: int | None = None, quantized: bool = False) -> bytes:
     """Encode a tensor file.
 
     Parameters
@@ -145,7 +144,7 @@ def write_tensor(array: NDArray[Any], *, bits: int | None = None, quantized: boo
     return _header(array.shape, len(body), bits, item_type, 0) + body
 
 
-def write_q4_0(array: NDArray[Any]) -> bytes:
+def write_q4_0(array: Array) -> bytes:
     """Encode real numbers [N, ...] as a tensor file of Q4_0 blocks, 4.5 bits each."""
     body = encode_q4_0(array)
     return _header(array.shape, len(body), _BLOCK_BITS, 0x3040, BLOCK_VENDOR) + body
@@ -227,9 +226,9 @@ def _old_codes(
     )
 
 
-def _decode(body: memoryview, count: int, item_type: ItemType, bits: int) -> NDArray[Any]:
+def _decode(body: memoryview, count: int, item_type: ItemType, bits: int) -> Array:
     if item_type == ItemType.FLOAT:
-        array: NDArray[Any] = np.frombuffer(body, f"<f{bits // 8}")
+        array: Array = np.frombuffer(body, f"<f{bits // 8}")
         return array.astype(np.float32) if bits == 16 else array
     if item_type == ItemType.BOOL and bits == 1:
         return np.unpackbits(np.frombuffer(body, np.uint8), count=count).astype(np.bool_)

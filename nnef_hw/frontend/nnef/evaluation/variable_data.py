@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.errors import Location, ModelError
 from nnef_hw.frontend.shapes import Call
 from nnef_hw.ir import Tensor
@@ -29,12 +29,12 @@ class NoData:
 
     def read(self, call: Call, tensor: Tensor) -> Tensor:
         """Return the tensor with zeros that take no memory."""
-        zero: NDArray[Any] = np.zeros((), _DTYPES[tensor.dtype])
+        zero: Array = np.zeros((), _DTYPES[tensor.dtype])
         data = np.broadcast_to(zero, tensor.shape)
         return replace(tensor, data=data, label=call.attrs["label"])
 
 
-def literal_data(values: Any, dtype: str, location: Location) -> NDArray[Any]:
+def literal_data(values: Any, dtype: str, location: Location) -> Array:
     """Return numbers of the document as an array.
 
     Raises
@@ -43,7 +43,7 @@ def literal_data(values: Any, dtype: str, location: Location) -> NDArray[Any]:
         If a number is too large for the float32 that scalars are kept in.
     """
     with np.errstate(over="ignore"):
-        data: NDArray[Any] = np.asarray(values, _DTYPES[dtype])
+        data: Array = np.asarray(values, _DTYPES[dtype])
     if dtype == "scalar" and np.isinf(data).any() and np.isfinite(values).all():
         raise ModelError(
             "a number is too large for 32-bit floats", remedy="scale it down", location=location

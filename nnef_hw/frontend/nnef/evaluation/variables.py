@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.errors import ModelError, UnsupportedError
 from nnef_hw.frontend.nnef.archive.archive import Archive
 from nnef_hw.frontend.nnef.archive.safetensors import read_safetensors
@@ -156,15 +156,15 @@ class VariableReader:
             ) from None
 
     @cached_property
-    def _safetensors(self) -> dict[str, NDArray[Any]]:
-        tensors: dict[str, NDArray[Any]] = {}
+    def _safetensors(self) -> dict[str, Array]:
+        tensors: dict[str, Array] = {}
         for name in self._archive.names(".safetensors"):
             where = self._archive.location(name)
             tensors.update(read_safetensors(self._archive.view(name), where))
         return tensors
 
 
-def _check_numbers(call: Call, data: NDArray[Any]) -> None:
+def _check_numbers(call: Call, data: Array) -> None:
     is_wrong = np.isnan(data)
     if is_wrong.any():
         wrong = np.argwhere(is_wrong)
@@ -192,7 +192,7 @@ def _decoded(call: Call, file: TensorFile, quant: Quantization) -> NDArray[np.fl
     return decode(codes, quant, sign_bit=is_signed)
 
 
-def _integers(data: NDArray[Any], call: Call) -> NDArray[np.int64]:
+def _integers(data: Array, call: Call) -> NDArray[np.int64]:
     if data.dtype == np.uint64 and data.size and int(data.max()) >= 1 << 63:
         raise UnsupportedError(
             f"variable {call.name!r}: an integer is above 2**63 - 1",

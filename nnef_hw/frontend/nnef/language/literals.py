@@ -7,8 +7,8 @@ from collections.abc import Container, Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.errors import UnsupportedError
 
 __all__ = ["KEYWORDS", "fits_literals", "format_value", "identifiers", "unique"]
@@ -45,7 +45,7 @@ def unique(name: str, reserved: Container[str]) -> str:
     return result
 
 
-def fits_literals(data: NDArray[Any]) -> bool:
+def fits_literals(data: Array) -> bool:
     """Whether numbers survive being written out and read by any tool.
 
     Tools read floats as float32 and integers in 32 bits; there is no literal for NaN or infinity.

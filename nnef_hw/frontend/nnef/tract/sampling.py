@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.errors import UnsupportedError
 from nnef_hw.frontend.nnef.evaluation.invocation import Invoked
 from nnef_hw.frontend.nnef.tract.values import extents, is_present, numbers
@@ -65,7 +65,7 @@ def _onnx_attrs(call: Invoked) -> dict[str, object]:
     }
 
 
-def _fourier(length: int, *, inverse: bool) -> NDArray[Any]:
+def _fourier(length: int, *, inverse: bool) -> Array:
     """Return the transform [n, re/im, k, re/im] of ``length`` complex numbers, not normalized."""
     angle = 2 * np.pi * np.outer(np.arange(length), np.arange(length)) / length
     cos, sin = np.cos(angle), np.sin(angle) if inverse else -np.sin(angle)
@@ -82,7 +82,7 @@ def _check_complex(call: Invoked, tensor: Tensor) -> None:
         )
 
 
-def _transform(call: Invoked, tensor: Tensor, axis: int, matrix: NDArray[Any]) -> Any:
+def _transform(call: Invoked, tensor: Tensor, axis: int, matrix: Array) -> Any:
     """Multiply an axis and the last dimension by a matrix [n, re/im, k, re/im]."""
     builder = call.evaluator.builder
     constant = builder.constant(f"{call.name}_matrix", matrix, location=call.location)
@@ -120,7 +120,7 @@ def _stft(call: Invoked) -> object:
     return _transform(call, frames, axis + 1, matrix.astype(np.float32))
 
 
-def _window(call: Invoked, frame: int) -> NDArray[Any]:
+def _window(call: Invoked, frame: int) -> Array:
     """Return the factor of each element of a frame; a short window stands in its middle."""
     if not is_present(call, "window"):
         return np.ones(frame)

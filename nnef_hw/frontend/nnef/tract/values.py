@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.frontend.nnef.evaluation.invocation import Invoked
 from nnef_hw.frontend.nnef.evaluation.library import load_library
 from nnef_hw.ir import Tensor
@@ -35,7 +35,7 @@ def is_present(call: Invoked, parameter: str) -> bool:
     return call.values[parameter] is not False
 
 
-def numbers(call: Invoked, parameter: str) -> NDArray[Any]:
+def numbers(call: Invoked, parameter: str) -> Array:
     """Return the value of an argument that must be a constant.
 
     Raises

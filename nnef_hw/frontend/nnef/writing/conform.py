@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.errors import NnefHwError, UnsupportedError, raise_all
 from nnef_hw.frontend.nnef.evaluation.library import load_library
 from nnef_hw.frontend.nnef.language.literals import unique
@@ -157,7 +156,7 @@ class _Conforming:
                 result = self._add(f"{name}_{kind}", replace(tensor, dtype=kind, quant=None))
                 self._nodes.append(Node("cast", (name,), (result,), {}, tensor.location))
             else:
-                data: NDArray[Any] = tensor.data.astype(NUMPY_DTYPES[kind])
+                data: Array = tensor.data.astype(NUMPY_DTYPES[kind])
                 changed = replace(tensor, dtype=kind, data=data, label=None, quant=None)
                 alone = self._uses[name] == 1
                 result = name if alone else self._add(f"{name}_{kind}", changed)

@@ -7,8 +7,8 @@ from dataclasses import astuple
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.arithmetic.features import FeatureScales
 from nnef_hw.arithmetic.normalization import NormalizeRequant
 from nnef_hw.arithmetic.numerics import AddRequant, QType, Requant
@@ -20,7 +20,6 @@ from nnef_hw.ir import Graph, Node, Quantization, Stage, State, Tensor
 
 __all__ = ["decode_graph", "encode_graph"]
 
-Array = NDArray[Any]
 TensorData = Callable[[Tensor, Array], object]
 AttrData = Callable[[Node, str, Array], object]
 

@@ -8,11 +8,10 @@ import logging
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.arithmetic.numerics import signed_bits
 from nnef_hw.frontend.nnef.archive.archive import GRAPH_FILE
 from nnef_hw.frontend.nnef.archive.output import write_model
@@ -121,7 +120,7 @@ class _Packer:
             and fits_literals(tensor.data)
         )
 
-    def _store(self, tensor: Tensor, data: NDArray[Any]) -> None:
+    def _store(self, tensor: Tensor, data: Array) -> None:
         content = self._content(tensor, data)
         wanted = re.sub(r"[^A-Za-z0-9_\-./]", "_", tensor.label or self._names[tensor.name])
         wanted = "/".join(part for part in wanted.split("/") if part not in {"", ".", ".."}) or "_"
@@ -136,7 +135,7 @@ class _Packer:
         self._members[f"{label}.dat"] = content
         self._labels[tensor.name] = label
 
-    def _content(self, tensor: Tensor, data: NDArray[Any]) -> bytes:
+    def _content(self, tensor: Tensor, data: Array) -> bytes:
         is_float = self._graph.stage == Stage.FLOAT
         if tensor.quant is not None and is_float:
             coded = quantized_codes(data, tensor.quant)
@@ -151,10 +150,10 @@ class _Packer:
         signed = tensor.qtype is None or tensor.qtype.signed
         return _write_integers(data, signed=signed, quantized=tensor.dtype == "scalar")
 
-    def _tensor_file(self, tensor: Tensor, data: NDArray[Any]) -> dict[str, str]:
+    def _tensor_file(self, tensor: Tensor, data: Array) -> dict[str, str]:
         return {"file": f"{self._labels[tensor.name]}.dat", "dtype": data.dtype.name}
 
-    def _attr_file(self, node: Node, key: str, data: NDArray[Any]) -> dict[str, str]:
+    def _attr_file(self, node: Node, key: str, data: Array) -> dict[str, str]:
         base = f"fixed/{self._names[node.name]}.{key}"
         name, count = f"{base}.dat", 0
         while name in self._members:
@@ -167,7 +166,7 @@ class _Packer:
         return {"file": name, "dtype": data.dtype.name}
 
 
-def _write_integers(data: NDArray[Any], *, signed: bool, quantized: bool, least: int = 1) -> bytes:
+def _write_integers(data: Array, *, signed: bool, quantized: bool, least: int = 1) -> bytes:
     """Store integers in the least of 8, 16, 32 or 64 bits that holds them: all tools read those.
 
     Parameters
@@ -183,7 +182,7 @@ def _write_integers(data: NDArray[Any], *, signed: bool, quantized: bool, least:
     )
 
 
-def _is_single(data: NDArray[Any]) -> bool:
+def _is_single(data: Array) -> bool:
     """Whether 32-bit floats hold the same numbers."""
     if data.dtype != np.float64:
         return False

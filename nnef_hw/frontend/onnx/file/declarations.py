@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from onnx.defs import OpSchema
@@ -60,7 +60,7 @@ _CONV = {
 }  # fmt: skip
 _GEMM = {"alpha": 1.0, "beta": 1.0, "transA": 0, "transB": 0}
 
-_MICROSOFT: dict[str, tuple[str, dict[str, Any]]] = {
+_MICROSOFT: dict[str, tuple[str, dict[str, object]]] = {
     "Attention": (
         "input weights bias? mask_index? past? attention_bias? past_sequence_length?",
         {
@@ -145,7 +145,7 @@ _MICROSOFT: dict[str, tuple[str, dict[str, Any]]] = {
 """Arguments (``?`` optional, ``*`` any number); attributes: defaults, or type and if required."""
 
 
-_QONNX: dict[str, tuple[str, dict[str, Any]]] = {
+_QONNX: dict[str, tuple[str, dict[str, object]]] = {
     "BipolarQuant": ("x scale", {}),
     "IntQuant": ("x scale zeropt bitwidth", {**_LEVELS, "signed": 1, "narrow": 0}),
     "MultiThreshold": (
@@ -159,13 +159,13 @@ _QONNX: dict[str, tuple[str, dict[str, Any]]] = {
     ),
 }
 
-_CHANNELS_LAST: dict[str, tuple[str, dict[str, Any]]] = {
+_CHANNELS_LAST: dict[str, tuple[str, dict[str, object]]] = {
     "BatchNormalization": ("X scale B mean var", {"epsilon": 1e-5, "momentum": 0.9}),
     "Conv": ("X W B?", _CONV),
     "MaxPool": ("X", {**_CONV, "ceil_mode": 0, "storage_order": 0, "kernel_shape": _REQUIRED}),
 }
 
-_PULP: dict[str, tuple[str, dict[str, Any]]] = {
+_PULP: dict[str, tuple[str, dict[str, object]]] = {
     "RequantShift": (
         "x mul add",
         {"div": _TENSOR, "n_levels": _TENSOR_OPTIONAL, "n_levels_out": _TENSOR_OPTIONAL,

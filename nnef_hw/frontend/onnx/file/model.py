@@ -188,7 +188,7 @@ class OnnxFunction:
     key: FunctionKey
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-    attrs: Mapping[str, Any]
+    attrs: Mapping[str, object]
     nodes: tuple[OnnxNode, ...]
 
     @property

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from nnef_hw.frontend.onnx.file.model import OnnxGraph, OnnxNode
 
@@ -32,7 +31,7 @@ def read_names(node: OnnxNode) -> set[str]:
 
 
 def _with_sorted_graphs(node: OnnxNode) -> OnnxNode:
-    graphs: dict[str, Any] = {
+    graphs: dict[str, object] = {
         key: sorted_graph(value)
         for key, value in node.attrs.items()
         if isinstance(value, OnnxGraph)

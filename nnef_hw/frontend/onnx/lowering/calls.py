@@ -128,7 +128,7 @@ class OnnxCall:
         self._base = identifier(next(filter(None, node.outputs), node.name))
         self.around = around
 
-    def on(self, *inputs: Value | None, since: int | None = None, **attrs: Any) -> OnnxCall:
+    def on(self, *inputs: Value | None, since: int | None = None, **attrs: object) -> OnnxCall:
         """Return the node with other arguments and attributes, sharing ``created``."""
         version = self.node.since if since is None else since
         node = replace(self.node, attrs={**self.node.attrs, **attrs}, since=version)
@@ -257,7 +257,7 @@ class OnnxCall:
         return UnsupportedError(f"{label}: {reason}", remedy=remedy, location=self.location)
 
     def emit(
-        self, op: str, *operands: Operand, element: ElementType | None = None, **attrs: Any
+        self, op: str, *operands: Operand, element: ElementType | None = None, **attrs: object
     ) -> Value:
         """Make a node with one result.
 
@@ -269,7 +269,7 @@ class OnnxCall:
         return self.emit_many(op, *operands, elements=(element,), **attrs)[0]
 
     def emit_many(
-        self, op: str, *operands: Operand, elements: Sequence[ElementType | None], **attrs: Any
+        self, op: str, *operands: Operand, elements: Sequence[ElementType | None], **attrs: object
     ) -> list[Value]:
         """Make a node with several results; one type may stand for all of them."""
         first = next(operand for operand in operands if isinstance(operand, Value))
@@ -296,7 +296,7 @@ class OnnxCall:
         types = types if len(types) == len(tensors) else types * len(tensors)
         return [Value(*item) for item in zip(tensors, types, strict=True)]
 
-    def constant(self, values: Any, element: ElementType, *, like: Value | None = None) -> Value:
+    def constant(self, values: object, element: ElementType, *, like: Value | None = None) -> Value:
         """Make a constant.
 
         Parameters

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from nnef_hw.frontend.building.builder import Builder
 from nnef_hw.frontend.onnx.lowering.calls import OnnxCall, Value, identifier
@@ -81,7 +80,7 @@ class Loop:
         """
         names = dict.fromkeys(value.tensor.name for value in states)
         names.update(dict.fromkeys(value.tensor.name for value, *_ in outputs))
-        attrs: dict[str, Any] = {
+        attrs: dict[str, object] = {
             "body": self._builder.build(list(names)).replaced(),
             "scans": list(self._scans),
             "full": self._full,

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -412,9 +411,9 @@ class _Surroundings:
         return {name: plain(value) for name, value in found.items() if value is not None}
 
 
-def _resolved(node: OnnxNode, attrs: Mapping[str, Any]) -> OnnxNode:
+def _resolved(node: OnnxNode, attrs: Mapping[str, object]) -> OnnxNode:
     """Return a function's node with the attributes that it takes from the call."""
-    own: dict[str, Any] = {}
+    own: dict[str, object] = {}
     for name, value in node.attrs.items():
         if isinstance(value, AttributeReference):
             override = attrs.get(value.name)

@@ -226,7 +226,7 @@ class Decoder:
     def _node(self, proto: NodeProto, opsets: Mapping[str, int]) -> OnnxNode:
         domain = standard_domain(proto.domain)
         name = proto.name or next(filter(None, proto.output), "?")
-        attrs: dict[str, Any] = {}
+        attrs: dict[str, object] = {}
         problem: NnefHwError | None = None
         for item in proto.attribute:
             try:
@@ -254,7 +254,7 @@ class Decoder:
         )
         return replace(node, problem=problem)
 
-    def _attribute(self, proto: AttributeProto, opsets: Mapping[str, int] | None = None) -> Any:
+    def _attribute(self, proto: AttributeProto, opsets: Mapping[str, int] | None = None) -> object:
         if proto.ref_attr_name:
             return AttributeReference(proto.ref_attr_name)
         proto, kinds = complete_attribute(proto), proto.AttributeType

@@ -228,7 +228,7 @@ def codes(builder: Builder, value: Value) -> Value:
     name = f"{value.tensor.name}_codes"
     source = value.tensor if value.exact is None else value.exact.tensor
 
-    def step(op: str, *numbers: Any, dtype: str = "scalar") -> None:
+    def step(op: str, *numbers: object, dtype: str = "scalar") -> None:
         nonlocal source
         constants = [builder.constant(name, np.asarray(x, np.float64)) for x in numbers]
         where = source.location

@@ -122,7 +122,7 @@ class Schemas:
                 raise ModelError(f"it has {count} {what}s, but takes {limit}")
 
 
-def _fits(value: Any, kind: str) -> bool:
+def _fits(value: object, kind: str) -> bool:
     if isinstance(value, AttributeReference):
         return True
     if kind in _ITEM_TYPES:

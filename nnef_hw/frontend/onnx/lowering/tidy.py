@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from typing import Any
 
 from nnef_hw.ir import Graph
 
@@ -14,7 +13,7 @@ __all__ = ["with_shared_variables", "without_unused"]
 def with_shared_variables(graph: Graph) -> Graph:
     """Return a graph in which equal copies of a body's variable are one variable."""
     labels = Counter(tensor.label for tensor in graph.tensors.values())
-    kept: dict[tuple[Any, ...], str] = {}
+    kept: dict[tuple[object, ...], str] = {}
     names: dict[str, str] = {}
     for name, tensor in graph.tensors.items():
         if tensor.data is None or tensor.label is None or tensor.quant is not None:

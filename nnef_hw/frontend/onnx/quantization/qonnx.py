@@ -247,7 +247,7 @@ def _bipolar(call: OnnxCall, x: Value, scale: Array) -> Value:
     return Value(call.builder.add(replace(value.tensor, quant=quant)), FLOAT32)
 
 
-def _affine(call: OnnxCall, x: Value, factor: Any, offset: Any) -> Value:
+def _affine(call: OnnxCall, x: Value, factor: object, offset: object) -> Value:
     """Return ``x * factor + offset``; the arrays broadcast from the last dimension."""
     if (np.asarray(factor) != 1).any():
         x = _multiplied(call, x, np.asarray(factor))

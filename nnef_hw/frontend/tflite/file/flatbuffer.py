@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.errors import Location, ModelError, NnefHwError, UnsupportedError, UsageError
 from nnef_hw.frontend.building.model_file import MAX_VOLUME, read_model_file
 from nnef_hw.frontend.tflite.file.model import (
@@ -300,7 +301,7 @@ class _Decoder:
 
     def _data(
         self, proto: Any, name: str, shape: tuple[int, ...], element: ElementType
-    ) -> NDArray[Any] | None:
+    ) -> Array | None:
         """Return the items of a constant; None if the tensor has none."""
         if _integer(proto, _EXTERNAL_BUFFER, "Uint32Flags"):
             raise UnsupportedError(
@@ -339,7 +340,7 @@ class _Decoder:
         return self._content[start : start + size]
 
 
-def _unpacked(raw: NDArray[np.uint8], element: ElementType, volume: int) -> NDArray[Any]:
+def _unpacked(raw: NDArray[np.uint8], element: ElementType, volume: int) -> Array:
     """Return stored items as float32, float64, int64 or bool."""
     if not element.storage:
         nibbles = np.stack([raw & 15, raw >> 4], axis=-1).reshape(-1)[:volume].astype(np.int64)

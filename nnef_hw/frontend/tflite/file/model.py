@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.errors import NnefHwError
 from nnef_hw.ir import Quantization
 
@@ -110,7 +111,7 @@ class TfliteTensor:
     kind: str
     shape: tuple[int, ...]
     open_axes: frozenset[int] = frozenset()
-    data: NDArray[Any] | None = None
+    data: Array | None = None
     scale: NDArray[np.float64] | None = None
     zero_point: NDArray[np.int64] | None = None
     axis: int = 0
@@ -159,7 +160,7 @@ class TfliteTensor:
             },
         )
 
-    def _spread(self, array: NDArray[Any]) -> NDArray[Any]:
+    def _spread(self, array: Array) -> Array:
         """Return a vector of the tensor's rank, along its axis."""
         return array.reshape([-1 if axis == self.axis else 1 for axis in range(len(self.shape))])
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.arithmetic.tflite.numerics import tflite_limits
 from nnef_hw.errors import Location, ModelError, UnsupportedError
 from nnef_hw.frontend.building.builder import Builder
@@ -160,7 +160,7 @@ class TfliteCall:
             raise self.error(f"output {index} is missing")
         return self._tensors[self.operator.outputs[index]]
 
-    def constant_value(self, index: int, what: str) -> NDArray[Any]:
+    def constant_value(self, index: int, what: str) -> Array:
         """Return the value of an argument that must be constant, in TensorFlow Lite's order.
 
         Parameters
@@ -286,7 +286,7 @@ class TfliteCall:
     def number(self, value: float, like: Value) -> Value:
         """Make a constant of rank 0."""
         kinds: dict[str, Any] = {"integer": np.int64, "logical": np.bool_}
-        data: NDArray[Any] = np.asarray(value, kinds.get(like.tensor.dtype, np.float64))
+        data: Array = np.asarray(value, kinds.get(like.tensor.dtype, np.float64))
         return Value(self.builder.constant(self._base, data, location=self.location), like.type)
 
     def constant(self, data: object, element: ElementType = FLOAT32) -> Value:

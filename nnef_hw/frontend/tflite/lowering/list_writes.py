@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.frontend.tflite.file.model import TfliteOperator, TfliteSubgraph
 
 __all__ = ["ListWrite", "find_write"]
 
-Known = Mapping[int, NDArray[Any]]
+Known = Mapping[int, Array]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.frontend.building.builder import Builder
 from nnef_hw.frontend.building.recurrences import MAX_TURNS, LoopBody, Pick, needed, pace, picked
 from nnef_hw.frontend.tflite.file.model import INT32, TfliteOperator, TfliteSubgraph
@@ -41,15 +41,15 @@ def recurrence(call: TfliteCall, condition: TfliteSubgraph, body: TfliteSubgraph
 class _Turns:
     """Facts about every turn of a loop, by tensors of the body."""
 
-    known: list[dict[int, NDArray[Any]]] = field(default_factory=list)
-    final: dict[int, NDArray[Any]] = field(default_factory=dict)
+    known: list[dict[int, Array]] = field(default_factory=list)
+    final: dict[int, Array] = field(default_factory=dict)
     picks: dict[int, list[Pick]] = field(default_factory=dict)
     shapes: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.known)
 
-    def constants(self) -> dict[int, NDArray[Any]]:
+    def constants(self) -> dict[int, Array]:
         """Return values that are the same in all turns."""
         return {
             index: data

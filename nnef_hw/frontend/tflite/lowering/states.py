@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.errors import Location, UnsupportedError
 from nnef_hw.frontend.building.builder import Builder
 from nnef_hw.frontend.tflite.file.model import (
@@ -23,7 +22,7 @@ from nnef_hw.reference.real.quantize import decode
 __all__ = ["Handle", "States", "initial_values"]
 
 
-def initial_values(model: TfliteModel) -> dict[str | int, NDArray[Any]]:
+def initial_values(model: TfliteModel) -> dict[str | int, Array]:
     """Return values of variables by name, as the subgraphs assign them that ``CALL_ONCE`` calls.
 
     Raises
@@ -31,7 +30,7 @@ def initial_values(model: TfliteModel) -> dict[str | int, NDArray[Any]]:
     UnsupportedError
         If such a value is no constant.
     """
-    found: dict[str | int, NDArray[Any]] = {}
+    found: dict[str | int, Array] = {}
     for operator in model.subgraphs[0].operators:
         place = operator.options.get("InitSubgraphIndex", -1) if operator.op == "CALL_ONCE" else -1
         if 0 < place < len(model.subgraphs):
@@ -39,9 +38,9 @@ def initial_values(model: TfliteModel) -> dict[str | int, NDArray[Any]]:
     return found
 
 
-def _assigned(graph: TfliteSubgraph) -> dict[str | int, NDArray[Any]]:
+def _assigned(graph: TfliteSubgraph) -> dict[str | int, Array]:
     names: dict[int, str] = {}
-    found: dict[str | int, NDArray[Any]] = {}
+    found: dict[str | int, Array] = {}
     for operator in graph.operators:
         if operator.op == "VAR_HANDLE" and operator.outputs:
             shared = operator.options.get("SharedName", "")
@@ -87,7 +86,7 @@ class States:
         self._builder, self._location = builder, location
         self._current: dict[str | int, Value] = {}
         self._read: dict[str | int, str] = {}
-        self.initial: dict[str | int, NDArray[Any]] = {}
+        self.initial: dict[str | int, Array] = {}
 
     def read(self, key: str | int, name: str, like: TfliteTensor) -> Value:
         """Return the value of a variable: the last one assigned, or that of the last inference.

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.frontend.tflite.file.model import ElementType
 from nnef_hw.ir import Quantization, Tensor
 
@@ -68,7 +67,7 @@ class Value:
         return math.prod(self.tensor.shape)
 
     @property
-    def data(self) -> NDArray[Any] | None:
+    def data(self) -> Array | None:
         """The real numbers of a constant, in the tensor's order."""
         return self.tensor.data
 

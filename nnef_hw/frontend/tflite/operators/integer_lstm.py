@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.arithmetic.tflite.short_functions import MOST_INTEGER_BITS
 from nnef_hw.frontend.tflite.file.model import FLOAT32, TfliteTensor
 from nnef_hw.frontend.tflite.lowering.calls import TfliteCall
@@ -157,6 +157,6 @@ def _bias(call: TfliteCall, steps: NDArray[np.float64]) -> Value:
     return _constant(call, row * steps, _steps(steps.reshape(1, -1), 32))
 
 
-def _constant(call: TfliteCall, data: NDArray[Any], quant: Quantization) -> Value:
+def _constant(call: TfliteCall, data: Array, quant: Quantization) -> Value:
     value = call.constant(data, FLOAT32)
     return replace(value, tensor=call.builder.add(replace(value.tensor, quant=quant)))
