@@ -8,7 +8,8 @@ terminal and in a notebook.
 from nnef_hw.api.build import Build, open_build
 from nnef_hw.api.exploration import Exploration
 from nnef_hw.api.fixed import FixedModel
-from nnef_hw.api.model import Model, load
+from nnef_hw.api.loading import load
+from nnef_hw.api.model import Model
 from nnef_hw.api.plan import Plan
 from nnef_hw.api.survey import Check, Survey
 

@@ -15,7 +15,6 @@ from rich.console import RenderableType
 from nnef_hw.api.exploration import Exploration
 from nnef_hw.api.fixed import FixedModel
 from nnef_hw.api.show import Shown
-from nnef_hw.api.sources import as_file
 from nnef_hw.api.survey import Check, Survey
 from nnef_hw.architectures import ARCHITECTURES, AUTO
 from nnef_hw.arithmetic.arrays import Array
@@ -25,9 +24,7 @@ from nnef_hw.explore import STAGES, Point, Sweep, explore
 from nnef_hw.flow.fixed import buildable, device_budget, doubts, judge_model
 from nnef_hw.flow.options import check_wishes
 from nnef_hw.flow.survey import outlooks
-from nnef_hw.frontend import load as load_file
 from nnef_hw.frontend import save
-from nnef_hw.frontend.named_states import NamedStates
 from nnef_hw.ir import Graph, Stage
 from nnef_hw.quantize import Budget, Scheme
 from nnef_hw.quantize.judgement.warnings import announce
@@ -40,14 +37,11 @@ from nnef_hw.report.progress import progress_bar
 from nnef_hw.samples.samples import Given, take_samples
 from nnef_hw.system.workers import Pool, Processes
 
-__all__ = ["Model", "load"]
-
-UNNAMED = {"main_graph", "model"}
-"""What exporters call a network that has no name."""
+__all__ = ["Model"]
 
 
 class Model(Shown):
-    """A network of real numbers, or one that its author quantized; :func:`load` makes it.
+    """A network of real numbers, or one that its author quantized; :func:`nnef_hw.load` makes it.
 
     Parameters
     ----------
@@ -359,54 +353,3 @@ def _scheme(scheme: Scheme, options: Mapping[str, object]) -> Scheme:
         return replace(scheme, **dict[str, Any](options))
     except ValueError as error:
         raise UsageError(str(error).removeprefix("Scheme ")) from error
-
-
-def load(
-    source: object,
-    *,
-    example: object = None,
-    dims: Mapping[str, int] | None = None,
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    bind: Mapping[str, float] | None = None,
-    states: NamedStates | None = None,
-    lenient: bool = False,
-) -> Model:
-    """Read a model.
-
-    Parameters
-    ----------
-    source
-        A file or folder (NNEF, ONNX, TensorFlow Lite), the bytes of such a file, an
-        ``onnx.ModelProto``, a ``torch.nn.Module`` with an ``example``, or a Keras model.
-    example
-        Inputs with which a module of PyTorch can be run: a tensor or array, or a tuple. Its batch
-        extent becomes the model's, so it is usually 1.
-    dims, inputs, outputs, bind, states, lenient
-        See :func:`nnef_hw.frontend.load`.
-
-    Raises
-    ------
-    UsageError
-        If there is no such file or value, or the source is no model.
-    ModelError, UnsupportedError, ErrorGroup
-        If the model is invalid or cannot be handled; every problem is listed.
-    """
-
-    def read(path: Path) -> Graph:
-        return load_file(
-            path,
-            dims=dims,
-            lenient=lenient,
-            inputs=inputs,
-            outputs=outputs,
-            bind=bind,
-            states=states,
-        )
-
-    if isinstance(source, str | Path):
-        return Model(read(Path(source)))
-    graph = as_file(source, example, read)
-    if graph.name in UNNAMED:
-        graph = replace(graph, name=type(source).__name__)
-    return Model(graph)

@@ -6,20 +6,24 @@ simulated board may take its time: all waiting is done by :meth:`Transport.read`
 
 from __future__ import annotations
 
-from binascii import crc_hqx
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
 from nnef_hw.errors import TargetError, ToolError
+from nnef_hw.host.packets import (
+    Counters,
+    Identity,
+    LayerCounts,
+    Packet,
+    decode_packet,
+    encode_packet,
+)
 from nnef_hw.host.protocol import (
     COUNTS,
-    CRC_BYTES,
-    HEADER_BYTES,
     IDENTITY,
     LAYER_COUNTS,
     MAX_PAYLOAD,
-    START,
     VERSION,
     Reason,
     Reply,
@@ -27,16 +31,10 @@ from nnef_hw.host.protocol import (
 )
 
 __all__ = [
-    "Counters",
     "Host",
-    "Identity",
-    "LayerCounts",
     "LinkError",
-    "Packet",
     "Timing",
     "Transport",
-    "decode_packet",
-    "encode_packet",
 ]
 
 _MAX_GARBAGE = 1024
@@ -64,46 +62,6 @@ class Transport(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Packet:
-    """One packet of either direction; ``argument`` is a tensor index, or the reason of a NAK."""
-
-    kind: int
-    sequence: int
-    argument: int = 0
-    payload: bytes = b""
-
-
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """A board's description of itself."""
-
-    version: int
-    max_payload: int
-    in_bytes: int
-    out_bytes: int
-    clk_hz: int
-    manifest_hash: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Counters:
-    """Measurements of a board: cycles of the accelerator's clock, all modulo their width."""
-
-    latency: int
-    interval: int
-    frames: int
-    damaged: int
-
-
-@dataclass(frozen=True, slots=True)
-class LayerCounts:
-    """Cycles of two frames in which a layer took a word, and in which one had to wait."""
-
-    busy: int
-    waiting: int
-
-
-@dataclass(frozen=True, slots=True)
 class Timing:
     """Time limits of a host, in seconds of the transport.
 
@@ -124,43 +82,6 @@ class Timing:
             self.silence * factor, self.reply * factor, self.stall * factor, self.pause,
             self.retries,
         )  # fmt: skip
-
-
-def encode_packet(packet: Packet) -> bytes:
-    """Bytes of a packet on the line."""
-    if len(packet.payload) > MAX_PAYLOAD:
-        raise ValueError(f"payload of {len(packet.payload)} bytes is over {MAX_PAYLOAD}")
-    body = bytes([packet.kind, packet.sequence, packet.argument, len(packet.payload)])
-    body += packet.payload
-    return bytes([START]) + body + crc_hqx(body, 0xFFFF).to_bytes(2, "big")
-
-
-def decode_packet(received: bytes) -> tuple[Packet | None, bytes]:
-    """Return the first valid packet in the received bytes, and the bytes after it.
-
-    Bytes before the packet are dropped. Without one, the second item may be its beginning.
-    """
-    start = received.find(START)
-    while start >= 0:
-        candidate = received[start:]
-        if len(candidate) < HEADER_BYTES:
-            return None, candidate
-        payload_end = HEADER_BYTES + candidate[4]
-        end = payload_end + CRC_BYTES
-        if candidate[4] <= MAX_PAYLOAD:
-            if len(candidate) < end:
-                return _decode_behind(received, start, candidate)
-            if crc_hqx(candidate[1:end], 0xFFFF) == 0:
-                payload = candidate[HEADER_BYTES:payload_end]
-                return Packet(candidate[1], candidate[2], candidate[3], payload), candidate[end:]
-        start = received.find(START, start + 1)
-    return None, b""
-
-
-def _decode_behind(received: bytes, start: int, unfinished: bytes) -> tuple[Packet | None, bytes]:
-    """Look past an unfinished packet, which may be noise in front of a whole one."""
-    packet, remaining = decode_packet(received[start + 1 :])
-    return (packet, remaining) if packet else (None, unfinished)
 
 
 class Host:

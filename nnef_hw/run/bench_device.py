@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from nnef_hw.errors import CheckError, UsageError
-from nnef_hw.host.link import LayerCounts
+from nnef_hw.host.packets import LayerCounts
 from nnef_hw.host.protocol import COUNTED_FRAMES, WARM_UP_FRAMES
 from nnef_hw.reference import run_fixed
 from nnef_hw.run.artifacts import BuildFolder

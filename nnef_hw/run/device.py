@@ -8,34 +8,29 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.boards.interfaces import HostLink, link_of
-from nnef_hw.errors import SampleError, TargetError, UsageError
+from nnef_hw.errors import TargetError, UsageError
 from nnef_hw.hardware.geometry.stream_rows import StreamRows
-from nnef_hw.host.link import Counters, Host, Identity, LayerCounts, LinkError, Timing, Transport
+from nnef_hw.host.link import Host, LinkError, Timing, Transport
 from nnef_hw.host.manifest import (
     HEX_IMAGE,
     Manifest,
-    TensorStream,
     answer_hash,
     probe_codes,
     read_manifest,
 )
+from nnef_hw.host.packets import Counters, Identity, LayerCounts
 from nnef_hw.host.streams import fill_batch, from_stream, to_stream
 from nnef_hw.ir.batch import (
-    join_batch,
-    join_steps,
     sample_extents,
-    samples_shape,
-    sequences_shape,
-    split_samples,
-    split_sequences,
 )
+from nnef_hw.run.device_inputs import checked_samples
 
 __all__ = ["Device", "open_device"]
 
@@ -187,7 +182,7 @@ class Device:
         run: Callable[[dict[str, NDArray[np.int64]]], dict[str, NDArray[np.int64]]],
         rows: Mapping[str, StreamRows],
     ) -> dict[str, NDArray[np.float64]]:
-        samples = _samples(inputs, self.manifest, rows)
+        samples = checked_samples(inputs, self.manifest, rows)
         codes = {
             source.name: source.quantize(samples[source.name]) for source in self.manifest.inputs
         }
@@ -347,56 +342,3 @@ def _with_memories(build: Path, verilog: str) -> tuple[str, str]:
     folder = BuildFolder.open(build)
     folder.check_images()
     return board_with_memories(verilog, folder.plan, (build / HEX_IMAGE).resolve())
-
-
-def _samples(
-    inputs: Mapping[str, Array] | Array,
-    manifest: Manifest,
-    rows: Mapping[str, StreamRows],
-) -> dict[str, NDArray[np.float64]]:
-    """Return the samples [N, ...] of every input; steps [T, ...] or [N, T, ...] with states."""
-    sources = manifest.inputs
-    if not isinstance(inputs, Mapping):
-        if len(sources) > 1:
-            names = " and ".join(repr(source.name) for source in sources)
-            raise SampleError(f"the network has {len(sources)} inputs", remedy=f"name {names}")
-        inputs = {sources[0].name: inputs}
-    samples = {}
-    for source in sources:
-        if source.name not in inputs:
-            raise SampleError(f"no samples for input {source.name!r}")
-        samples[source.name] = _checked(
-            inputs[source.name],
-            source,
-            rows.get(source.name),
-            is_sequence=bool(manifest.states),
-        )
-    counts: dict[str, Any] = {}
-    for source in sources:
-        x = samples[source.name]
-        counts[source.name] = x.shape[: x.ndim - len(sample_extents(source.shape))]
-        if len(counts[source.name]) == 1:
-            (counts[source.name],) = counts[source.name]
-    if len(set(counts.values())) > 1:
-        raise SampleError(f"inputs have different numbers of samples: {counts}")
-    return samples
-
-
-def _checked(
-    values: Array, source: TensorStream, rows: StreamRows | None, *, is_sequence: bool
-) -> NDArray[np.float64]:
-    values = np.asarray(values, np.float64)
-    if not values.size:
-        raise SampleError("there are no samples")
-    if not np.isfinite(values).all():
-        raise SampleError(f"input {source.name!r} holds NaN or infinity")
-    if rows is not None and rows.accepts(values, source.shape):
-        values = rows.sequences(values)
-    samples = split_samples(values, source.shape)
-    if samples is not None:
-        return join_batch(samples, source.shape)
-    sequences = split_sequences(values, source.shape) if is_sequence else None
-    if sequences is None:
-        expected = (sequences_shape if is_sequence else samples_shape)(source.shape)
-        raise SampleError(f"input {source.name!r} has shape {list(values.shape)}, not {expected}")
-    return join_steps(sequences, source.shape)

@@ -4,7 +4,8 @@ import itertools
 
 import pytest
 
-from nnef_hw.host.link import LinkError, Packet, decode_packet, encode_packet
+from nnef_hw.host.link import LinkError
+from nnef_hw.host.packets import Packet, decode_packet, encode_packet
 from nnef_hw.host.protocol import Reason, Reply, Request
 
 MANIFEST_HASH = bytes(range(100, 132))

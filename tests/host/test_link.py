@@ -5,16 +5,8 @@ from binascii import crc_hqx
 
 import pytest
 
-from nnef_hw.host.link import (
-    Counters,
-    Host,
-    Identity,
-    LinkError,
-    Packet,
-    Timing,
-    decode_packet,
-    encode_packet,
-)
+from nnef_hw.host.link import Host, LinkError, Timing
+from nnef_hw.host.packets import Counters, Identity, Packet, decode_packet, encode_packet
 from nnef_hw.host.protocol import Reason, Reply, Request
 
 HASH = bytes(range(32))

@@ -24,8 +24,8 @@ from nnef_hw.engine.hardware.accelerator import EngineAccelerator
 from nnef_hw.engine.timing.timing import simulate_frames
 from nnef_hw.flow.emit import GENERATOR, board_of
 from nnef_hw.hardware.devices import GENERIC, Target
-from nnef_hw.host.link import Packet, encode_packet
 from nnef_hw.host.manifest import manifest_hash
+from nnef_hw.host.packets import Packet, encode_packet
 from nnef_hw.host.protocol import MAX_PAYLOAD, Reply, Request, identity_payload
 from nnef_hw.host.streams import to_stream
 from nnef_hw.reference import run_fixed

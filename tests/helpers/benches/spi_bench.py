@@ -6,7 +6,7 @@ import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, Timer
 
-from nnef_hw.host.link import Packet, decode_packet, encode_packet
+from nnef_hw.host.packets import Packet, decode_packet, encode_packet
 from nnef_hw.host.protocol import Reason, Reply, Request
 
 CLOCK_NS = 10
