@@ -40,9 +40,11 @@ def _frames(text: str) -> int:
 
 
 def _bench_device(options: argparse.Namespace) -> int:
+    from nnef_hw.report.model.conversion import to_json
     from nnef_hw.run.bench_device import bench_device
 
-    print_result(options, bench_device(options.build, options.port, frames=options.frames))
+    found = bench_device(options.build, options.port, frames=options.frames)
+    print_result(options, to_json(found))
     return 0
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from nnef_hw.errors import CheckError, UsageError
 from nnef_hw.host.packets import LayerCounts
 from nnef_hw.host.protocol import COUNTED_FRAMES, WARM_UP_FRAMES
 from nnef_hw.reference import run_fixed
+from nnef_hw.report.model.checks import BoardSpeed, LayerWork
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.device import open_device
 from nnef_hw.run.simulate import random_codes
@@ -25,18 +27,11 @@ LINK_FRAMES = 16
 
 def bench_device(
     build: Path, port: str, *, frames: int = REPLAYED_FRAMES, link_frames: int = LINK_FRAMES
-) -> dict[str, object]:
+) -> BoardSpeed:
     """Measure a board, and compare it with the plan.
 
     The core is fed by the board itself, ``frames`` times without a pause; the link carries
     ``link_frames`` random frames, the results of which have to be those of the fixed model.
-
-    Returns
-    -------
-    dict
-        Cycles and rates as measured and as predicted; per layer the cycles per inference in which
-        it works, waits and starves, as predicted and, if the build has counters, as measured. Rates
-        over the link are in real time: those of a simulated board tell of the simulator.
 
     Raises
     ------
@@ -78,41 +73,44 @@ def bench_device(
             f"the board takes {counters.interval} cycles per {of}, not the predicted {predicted}",
             remedy="please report this with the model: the schedule's timing model is wrong",
         )
-    return {
-        "board": plan.board,
-        "simulated": port == "sim",
-        "frames": frames,
-        "cycles_per_inference": -(-counters.interval // plan.batch),
-        "predicted_cycles_per_inference": -(-predicted // plan.batch),
-        "latency_cycles": counters.latency,
-        "predicted_latency_cycles": plan.latency,
-        "inferences_per_second": plan.batch * clock / counters.interval,
-        "predicted_inferences_per_second": plan.clock_mhz * 1e6 / plan.interval,
-        "link_inferences_per_second": link_frames / seconds,
-        "damaged_packets": damaged,
-        "layers": _layers(folder, frames, counts),
-    }
+    return BoardSpeed(
+        board=plan.board,
+        simulated=port == "sim",
+        frames=frames,
+        cycles_per_inference=-(-counters.interval // plan.batch),
+        predicted_cycles_per_inference=-(-predicted // plan.batch),
+        latency_cycles=counters.latency,
+        predicted_latency_cycles=plan.latency,
+        inferences_per_second=plan.batch * clock / counters.interval,
+        predicted_inferences_per_second=plan.clock_mhz * 1e6 / plan.interval,
+        link_inferences_per_second=link_frames / seconds,
+        damaged_packets=damaged,
+        layers=tuple(_layers(folder, frames, counts)),
+    )
 
 
-def _layers(
-    folder: BuildFolder, frames: int, counts: Sequence[LayerCounts]
-) -> list[dict[str, object]]:
-    """Return the work of every layer in an inference: predicted, and measured if it was counted."""
-    rows = []
+def _layers(folder: BuildFolder, frames: int, counts: Sequence[LayerCounts]) -> Iterator[LayerWork]:
+    """Yield the work of every layer in an inference: predicted, and measured if it was counted."""
     end = WARM_UP_FRAMES + COUNTED_FRAMES
     plan = folder.plan
     work_of = folder.architecture.predict_work
     predicted = work_of(plan, WARM_UP_FRAMES, end, max(frames, end))
     for station, work, found in zip_longest(plan.stations, predicted, counts):
-        row = {"name": station.name}
-        cycles = {"busy": work.busy, "waiting": work.waiting, "starved": work.starved}
+        row = LayerWork(
+            name=station.name,
+            predicted_busy_cycles=_per_inference(work.busy),
+            predicted_waiting_cycles=_per_inference(work.waiting),
+            predicted_starved_cycles=_per_inference(work.starved),
+        )
         if found is not None:
             starved = work.busy + work.waiting + work.starved - found.busy - found.waiting
-            measured = {"busy": found.busy, "waiting": found.waiting, "starved": starved}
-            row |= {f"{key}_cycles": _per_inference(n) for key, n in measured.items()}
-        row |= {f"predicted_{key}_cycles": _per_inference(n) for key, n in cycles.items()}
-        rows.append(row)
-    return rows
+            row = replace(
+                row,
+                busy_cycles=_per_inference(found.busy),
+                waiting_cycles=_per_inference(found.waiting),
+                starved_cycles=_per_inference(starved),
+            )
+        yield row
 
 
 def _per_inference(cycles: int) -> float:

@@ -6,7 +6,7 @@ from itertools import groupby
 from pathlib import Path
 
 from nnef_hw.report.model import schema
-from nnef_hw.report.model.checks import BuildComparison, Simulation
+from nnef_hw.report.model.checks import BoardSpeed, BuildComparison, Simulation
 from nnef_hw.report.model.exploration import Explored
 from nnef_hw.report.model.network import BuildProgram, ModelCheck, ModelDescription
 from nnef_hw.report.model.quantization import Quantization
@@ -19,6 +19,7 @@ RESULTS = ROOT / "docs" / "json.md"
 _RESULTS = {
     "sim": Simulation,
     "compare": BuildComparison,
+    "bench-device": BoardSpeed,
     "check": ModelCheck,
     "inspect": ModelDescription,
     "inspect BUILD": BuildProgram,

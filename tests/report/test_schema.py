@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator, ValidationError
 
-from nnef_hw.report.model.checks import BuildComparison, Simulation
+from nnef_hw.report.model.checks import BoardSpeed, BuildComparison, Simulation
 from nnef_hw.report.model.exploration import Explored
 from nnef_hw.report.model.network import BuildProgram, ModelCheck, ModelDescription
 from nnef_hw.report.model.quantization import Quantization
@@ -39,8 +39,8 @@ def test_page_of_results_is_current(script):
 
 
 @pytest.mark.parametrize(
-    "kind", [Report, Simulation, BuildComparison, ModelCheck, ModelDescription, BuildProgram,
-             Quantization, Explored],
+    "kind", [Report, Simulation, BuildComparison, BoardSpeed, ModelCheck, ModelDescription,
+             BuildProgram, Quantization, Explored],
 )  # fmt: skip
 def test_every_key_is_described(kind):
     for name, described in described_classes(kind).items():

@@ -107,7 +107,7 @@ def test_steps_on_a_board(built, fixed, codes):
 
 def test_a_board_runs_as_fast_as_predicted(built):
     report = bench_device(built[0] / "build", "sim", frames=20, link_frames=4)
-    assert report["cycles_per_inference"] == report["predicted_cycles_per_inference"]
+    assert report.cycles_per_inference == report.predicted_cycles_per_inference
 
 
 def test_the_manifest_names_the_states(built):

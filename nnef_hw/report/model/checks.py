@@ -12,9 +12,11 @@ from nnef_hw.quantize.judgement.warnings import QualityWarning
 
 __all__ = [
     "Accuracy",
+    "BoardSpeed",
     "BuildComparison",
     "BuildScores",
     "LayerNoise",
+    "LayerWork",
     "Scores",
     "Simulation",
     "WorstSample",
@@ -206,3 +208,67 @@ class BuildComparison:
     layers: tuple[LayerNoise, ...]
     steps: tuple[Mapping[str, int | float | None], ...]
     warnings: tuple[QualityWarning, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayerWork:
+    """Work of a layer on a board, in cycles per inference.
+
+    Parameters
+    ----------
+    name
+        Name of the layer.
+    busy_cycles, waiting_cycles, starved_cycles
+        Cycles in which it works, in which its results cannot leave, and in which it has no input,
+        as counted; absent of a build without counters.
+    predicted_busy_cycles, predicted_waiting_cycles, predicted_starved_cycles
+        The same as predicted.
+    """
+
+    name: str
+    busy_cycles: float | UnsetType = UNSET
+    waiting_cycles: float | UnsetType = UNSET
+    starved_cycles: float | UnsetType = UNSET
+    predicted_busy_cycles: float
+    predicted_waiting_cycles: float
+    predicted_starved_cycles: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoardSpeed:
+    """Speed of a board as measured, beside the prediction.
+
+    Parameters
+    ----------
+    board
+        Name of the board.
+    simulated
+        Whether the board was simulated; then rates over the link tell of the simulator.
+    frames
+        Frames that the board fed itself without a pause.
+    cycles_per_inference, predicted_cycles_per_inference
+        Cycles between results in such a run.
+    latency_cycles, predicted_latency_cycles
+        Cycles to the result of the first frame.
+    inferences_per_second, predicted_inferences_per_second
+        Rate of the accelerator.
+    link_inferences_per_second
+        Rate over the link, in real time.
+    damaged_packets
+        Packets that the line damaged.
+    layers
+        Work of each layer.
+    """
+
+    board: str
+    simulated: bool
+    frames: int
+    cycles_per_inference: int
+    predicted_cycles_per_inference: int
+    latency_cycles: int
+    predicted_latency_cycles: int
+    inferences_per_second: float
+    predicted_inferences_per_second: float
+    link_inferences_per_second: float
+    damaged_packets: int
+    layers: tuple[LayerWork, ...]
