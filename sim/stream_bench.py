@@ -64,7 +64,7 @@ class StreamSource:
 
     @property
     def progress(self):
-        """Progress of the bench, in words."""
+        """How far it has come, in words."""
         return f"{self._stream.name}: {self.sent} beats sent"
 
     def drive(self):
@@ -101,7 +101,7 @@ class StreamSink:
 
     @property
     def progress(self):
-        """Progress of the bench, in words."""
+        """How far it has come, in words."""
         return f"{self._stream.name}: {self.received} beats received"
 
     def drive(self):
