@@ -46,7 +46,7 @@ def add_products(m, part: Engine, codes, weights):
 
 
 class _Products:
-    """What :func:`add_products` adds to a module."""
+    """Hardware that :func:`add_products` adds to a module."""
 
     def __init__(self, m, part, codes, weights):
         self.m = m
@@ -148,7 +148,7 @@ def _halved(level):
 
 
 def _register(m, value, name):
-    """Return what a value was a cycle ago."""
+    """Return a value of a cycle ago."""
     register = Signal.like(value, name=name, reset_less=True)
     m.d.sync += register.eq(value)
     return register

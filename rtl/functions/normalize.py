@@ -25,7 +25,7 @@ __all__ = ["Normalize"]
 
 @dataclass
 class _Pixel:
-    """What the multipliers take of a pixel: sum, inverse root, exponent; whether it is the last."""
+    """Inputs of the multipliers by pixel: sum, inverse root, exponent; whether it is the last."""
 
     total: Value
     root: Value
@@ -35,7 +35,7 @@ class _Pixel:
 
 @dataclass
 class _Item:
-    """What a stage hands to the next one; product and low digits are there a step later."""
+    """Signals that a stage hands to the next one; product and low digits are there a step later."""
 
     valid: Value
     last: Value
@@ -358,7 +358,7 @@ class Normalize(wiring.Component):
         ]
 
     def _epsilon(self):
-        """Return what is added to the variance."""
+        """Return the number that is added to the variance."""
         return max(self.requant.epsilon, 0)
 
     def _finer(self):
@@ -366,7 +366,7 @@ class Normalize(wiring.Component):
         return 0
 
     def _zero_point(self):
-        """Return that of the codes."""
+        """Return the zero point of the codes."""
         return self.zero_point
 
     def _scale(self, m, take):

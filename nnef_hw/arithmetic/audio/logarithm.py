@@ -23,7 +23,7 @@ SLOPE_BITS = LOG_BITS - SEGMENT_BITS
 
 @cache
 def log2_table() -> IntArray:
-    """Return what the logarithm of ``1 + i / 128`` exceeds ``i / 128`` by, ``i = 0 .. 128``."""
+    """Return the excess of the logarithm of ``1 + i / 128`` over ``i / 128``, ``i = 0 .. 128``."""
     mantissas = np.arange((1 << SEGMENT_BITS) + 1) / (1 << SEGMENT_BITS)
     excess = (np.log2(1 + mantissas) - mantissas) * (1 << LOG_BITS)
     return np.floor(excess + 0.5).astype(np.int64)

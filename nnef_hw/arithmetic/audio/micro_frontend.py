@@ -154,7 +154,7 @@ class MicroFrontend:
         return max(0, (samples - self.window) // self.hop + 1)
 
     def spectra(self, samples: ArrayLike) -> IntArray:
-        """Return what the filters give of all frames, [..., frames, channels], before any state."""
+        """Return results of the filters by frame [..., frames, channels], before any state."""
         samples = np.asarray(samples, np.int64)
         places = np.arange(self.frames(samples.shape[-1]))[:, None] * self.hop
         frames = samples[..., places + np.arange(self.window)]

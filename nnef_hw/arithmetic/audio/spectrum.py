@@ -84,12 +84,12 @@ class RealFft:
 
     @property
     def one(self) -> int:
-        """What a cosine of 1 is."""
+        """Integer that stands for a cosine of 1."""
         return (1 << self.cosine_bits) - 1
 
     @property
     def gain(self) -> float:
-        """What a result is greater by than the transform divided by ``points``: just below 1."""
+        """Factor between a result and the transform divided by ``points``: just below 1."""
         divisions = [*(stage.radix for stage in self.stages), 2]
         return math.prod(self.one // n * n / (1 << self.cosine_bits) for n in divisions)
 

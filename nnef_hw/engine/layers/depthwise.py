@@ -71,7 +71,7 @@ class DepthwiseLayer(WindowLayer):
 
     @property
     def slides(self) -> bool:
-        """Whether its windows may slide."""
+        """Whether windows of the layer may slide."""
         return True
 
     @property

@@ -83,7 +83,7 @@ class GatherLayer(EngineLayer):
         return not others and self.table is None and is_idle(first, lanes)
 
     def fits(self, lanes: int) -> bool:
-        """Whether it can be done in words of so many codes."""
+        """Whether the layer can be computed in words of so many codes."""
         anywhere = ANYWHERE._replace(others=(0,) * len(self.others))
         nests = [nest_of(piece, lanes, anywhere, n) for n, piece in enumerate(self.pieces)]
         if len(nests) > 1 and any(nest is not None and nest.packs for nest in nests):

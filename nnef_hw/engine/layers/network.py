@@ -65,14 +65,14 @@ class Loading:
 
     @classmethod
     def of(cls, image: Image, lanes: int) -> Loading:
-        """Return that of an image as it is: every pixel in whole words."""
+        """Return the loading of an image as it is: every pixel in whole words."""
         if image.channels % lanes == 0:
             return cls.by_word(image, lanes)
         return cls.by_code(image, lanes)
 
     @classmethod
     def filled(cls, image: Image, lanes: int) -> Loading:
-        """Return that of pixels whose first word is filled up with the codes before."""
+        """Return the loading of pixels whose first word is filled up with the codes before."""
         if image.channels < lanes or image.channels % lanes == 0:
             return cls.by_word(image, min(image.channels, lanes))
         window = image.channels - (image.blocks(lanes) - 1) * lanes
@@ -80,19 +80,19 @@ class Loading:
 
     @classmethod
     def by_code(cls, image: Image, lanes: int) -> Loading:
-        """Return that of an image as it is, of which each beat brings a code."""
+        """Return the loading of an image as it is, of which each beat brings a code."""
         length = image.blocks(lanes) * lanes
         return cls(image.pixels, length, 0, image.channels, lanes, lanes, 0)
 
     @classmethod
     def by_word(cls, image: Image, codes: int) -> Loading:
-        """Return that of pixels of which each beat brings a word, or its upper codes."""
+        """Return the loading of pixels of which each beat brings a word, or its upper codes."""
         beats = image.channels // codes
         return cls(image.pixels, beats, 0, beats, 1, 1, 0, codes)
 
     @classmethod
     def packed(cls, layer: ConvLayer) -> Loading:
-        """Return that of the operand of a layer whose windows have their rows in one word."""
+        """Return the loading of a layer's operand whose windows have their rows in one word."""
         window, stride = layer.window.kernel[1], layer.window.stride[1]
         lead, real = layer.window.padding[1][0], layer.source.width
         reach = (layer.target.width - 1) * stride + window
@@ -103,7 +103,7 @@ class Loading:
 
     @property
     def is_padded(self) -> bool:
-        """Whether any of its beats are padding."""
+        """Whether any beats are padding."""
         return self.real < self.length
 
     @property

@@ -1,4 +1,4 @@
-"""How sums become codes: factors and shifts, of both ways to round."""
+"""Scales, by which sums become codes: factors and shifts, of both ways to round."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Factors(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How sums become codes: a factor per channel or one, shifts, zero point and limits.
+    """Parameters of requantization: a factor per channel or one, shifts, zero point and limits.
 
     Without ``shifts``, ``code = ((acc * mult + 2**(shift - 1)) >> shift) + zero_point``. With them
     ``acc * mult / 2**shift`` is shifted further, and where it rounds ``twice`` also before, as
@@ -58,7 +58,7 @@ class Scale:
     def of(
         cls, requant: Requant | TfliteRequant, offset: int, sums: Sequence[tuple[int, int]] = ()
     ) -> Scale:
-        """Return that of a fixed node, whose codes are less ``offset`` in the engine.
+        """Return the scale of a fixed node, whose codes are less ``offset`` in the engine.
 
         Parameters
         ----------
@@ -74,7 +74,7 @@ class Scale:
 
     @classmethod
     def identity(cls, high: int) -> Scale:
-        """Return that of codes with a weight of ``2**POOL_SHIFT``."""
+        """Return the scale of codes with a weight of ``2**POOL_SHIFT``."""
         return cls((1,), POOL_SHIFT, 0, 0, high)
 
     def weighted(self, bits: int) -> Scale:
@@ -141,7 +141,7 @@ def _steps(requant: TfliteRequant, shift: int) -> NDArray[Any]:
 
 
 def _offsets(requant: TfliteRequant, shift: int) -> tuple[int, int]:
-    """Return what is added to ``acc * mult`` before it is shifted by 31 + ``shift``.
+    """Return the number that is added to ``acc * mult`` before the shift by 31 + ``shift``.
 
     Of sums below 0, and others: two roundings are one. With r = floor((p + 2**30) / 2**31) and a
     further shift s, the result is floor((r + 2**(s - 1) - (r < 0)) / 2**s), and the inner floor may

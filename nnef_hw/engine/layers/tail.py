@@ -1,4 +1,4 @@
-"""What may be computed of the codes that leave: by parts that take a stream."""
+"""Functions of the codes that leave, computed by parts that take a stream."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Tail:
 
     @classmethod
     def of(cls, layer: layers.Layer, device: Device) -> Tail:
-        """Return that of an integer layer."""
+        """Return the tail that computes an integer layer."""
         fields = {
             "channels": stream_image(layer.operands[0].shape)[2], "bits": layer.source.bits,
             "signed": layer.source.signed,
@@ -45,16 +45,16 @@ class Tail:
 
     @property
     def name(self) -> str:
-        """Name of what it computes."""
+        """Name of the layer that the tail computes."""
         return self.node.name
 
     def given(self, *, table: bool) -> Mapping[str, Any]:
-        """Return what the part is filled with from the beginning, with or without its table."""
+        """Return the contents of the part from the beginning, with or without its table."""
         return {key: value for key, value in self.contents.items() if table or key != "table"}
 
     @property
     def table_beats(self) -> Sequence[int]:
-        """Its table as beats of a program that comes as a stream, the lower bits first."""
+        """Table of the part as beats of a program that comes as a stream, the lower bits first."""
         if not isinstance(self.part, SerialSoftmax):
             return ()
         entries = [*self.contents["table"], *[0] * self.part.table_memory.depth]
@@ -66,7 +66,7 @@ class Tail:
 
     @property
     def written(self) -> Part:
-        """What computes it, with a table that comes so."""
+        """Part of the tail, with a table that comes with the program."""
         part = self.part
         return replace(part, is_written=True) if isinstance(part, SerialSoftmax) else part
 

@@ -64,7 +64,7 @@ class UnitLayer(EngineLayer):
 
     @property
     def kind(self) -> Hashable:
-        """What peers have in common."""
+        """Key of layers that may share a unit."""
         formats = ((x.bits, x.signed) for x in (self.before, self.behind))
         return (type(self), self.source.channels, *formats)
 
@@ -81,7 +81,7 @@ class UnitLayer(EngineLayer):
     def unit(
         self, peers: Sequence[Self], ram: BlockRam, pace: int, *, is_streamed: bool
     ) -> StreamUnit:
-        """Return their unit; its tables come with the program, or are there from the beginning."""
+        """Return the unit of peers; tables come with the program, or are there before it."""
         del is_streamed
         return StreamUnit(
             part=self.part(peers, ram, pace), source=(self.before.bits, self.before.signed),
@@ -89,7 +89,7 @@ class UnitLayer(EngineLayer):
         )  # fmt: skip
 
     def contents(self, peers: Sequence[Self], *, is_streamed: bool) -> Mapping[str, Any]:
-        """Return what the unit's part is filled with."""
+        """Return the contents of the unit's part."""
         del peers, is_streamed
         return {}
 
@@ -99,12 +99,12 @@ class UnitLayer(EngineLayer):
         return ()
 
     def own_records(self, peers: Sequence[Self], unit: StreamUnit) -> Sequence[Record]:
-        """Return what its instruction says to the unit."""
+        """Return the records for the unit in the layer's instruction."""
         del peers, unit
         return ()
 
     def missing(self, unit: StreamUnit) -> Iterator[str]:
-        """Yield what the unit of a bitstream lacks for it."""
+        """Yield the capabilities that the unit of a bitstream lacks for the layer."""
         del unit
         return iter(())
 

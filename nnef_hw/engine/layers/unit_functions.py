@@ -1,4 +1,4 @@
-"""What units compute: softmax and normalization."""
+"""Functions of units: softmax and normalization."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ __all__ = ["WordView"]
 
 @dataclass(frozen=True, slots=True)
 class WordView:
-    """Where the words of a tensor are in another one.
+    """Places of a tensor's words in another tensor.
 
     Parameters
     ----------

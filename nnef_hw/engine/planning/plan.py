@@ -89,7 +89,7 @@ class TailStation:
 
     @property
     def tail(self) -> Tail:
-        """What runs it."""
+        """Tail that runs the layer."""
         assert self.sink.tail is not None
         return self.sink.tail
 
@@ -100,7 +100,7 @@ class TailStation:
 
     @property
     def instance(self) -> str:
-        """Name of its instance."""
+        """Name of the tail's instance."""
         return self.sink.instance
 
     def describe(self, graph: Graph) -> str:
@@ -109,7 +109,7 @@ class TailStation:
 
     @property
     def shape(self) -> Mapping[str, int]:
-        """It has no multipliers."""
+        """Multipliers of a tail: none."""
         return {"rows": 0, "lanes": 1, "taps": 1, "lines": 0}
 
 
@@ -154,12 +154,12 @@ class EnginePlan:
 
     @property
     def inputs(self) -> tuple[Port, ...]:
-        """Its inputs."""
+        """Input streams."""
         return self.design.placement.inputs
 
     @property
     def outputs(self) -> tuple[Port, ...]:
-        """Its outputs."""
+        """Output streams."""
         return tuple(sink.port for sink in self.design.network.sinks)
 
     @cached_property

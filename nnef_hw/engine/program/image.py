@@ -23,19 +23,19 @@ class ProgramImage:
 
     @property
     def memory(self) -> Store:
-        """What the memory is."""
+        """Memory that holds the image."""
         assert self.design.store is not None
         return self.design.store
 
     @property
     def part(self) -> Reader:
-        """What reads it."""
+        """Part that reads the memory."""
         assert self.design.packets.reader is not None
         return self.design.packets.reader
 
     @property
     def kind(self) -> str:
-        """What a user calls the memory."""
+        """Name of the memory for users."""
         return self.memory.kind
 
     @property

@@ -52,12 +52,12 @@ class Packets:
 
     @property
     def instructions(self) -> tuple[Instruction, ...]:
-        """What they are for."""
+        """Instructions that the packets are for."""
         return self.program.instructions
 
     @cached_property
     def reader(self) -> Reader | None:
-        """What brings the program, if it comes as a stream from a memory of the board."""
+        """Reader that brings the program, if it comes as a stream from a memory of the board."""
         if self.store is None:
             return None
         return self.store.reader(

@@ -1,4 +1,4 @@
-"""When the packets of a program that comes as a stream are there: the cycles of the hardware."""
+"""Times of the packets of a program that comes as a stream: the cycles of the hardware."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When the codes of a tensor have passed a unit: from memory, through its parts, to memory."""
+"""Times of a tensor's codes on the way through a unit: from memory, through parts, to memory."""
 
 from __future__ import annotations
 

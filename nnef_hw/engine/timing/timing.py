@@ -226,7 +226,7 @@ class _Frames:
         return begin
 
     def ended(self, end: int) -> None:
-        """Tell when it ended."""
+        """Tell when the instruction ended."""
         self._feed.end(end)
 
     def spans(self, end: int) -> tuple[Span, ...]:

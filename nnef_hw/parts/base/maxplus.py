@@ -28,12 +28,12 @@ def nothing(count: int) -> list[Times]:
 
 
 def after(times: Times, cycles: int) -> Times:
-    """Return what comes so many cycles later."""
+    """Return times that are so many cycles later."""
     return tuple(time + cycles for time in times)
 
 
 def latest(*all_times: Times) -> Times:
-    """Return what waits for all of them."""
+    """Return the times of an event that waits for several others."""
     return tuple(map(max, *all_times))
 
 

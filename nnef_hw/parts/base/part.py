@@ -144,7 +144,7 @@ class Part(ABC):
 
     @property
     def in_logic(self) -> int:
-        """How many of them are in LUTs."""
+        """Number of multipliers in LUTs."""
         return 0
 
     @property

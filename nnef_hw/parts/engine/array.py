@@ -130,7 +130,7 @@ class MultiplierArray(Feature):
 
     @property
     def in_logic(self) -> int:
-        """Those of them that are in LUTs."""
+        """Multipliers in LUTs."""
         return self.multipliers - self.in_dsp
 
     @property
@@ -154,7 +154,7 @@ class MultiplierArray(Feature):
         return self.tree_stages + self.fast
 
     def dsp(self, device: Device) -> int:
-        """Return its DSP blocks."""
+        """Return the DSP blocks of the array."""
         plain, double, common = self.runs_in_dsp
         blocks = -(-(plain + common) // device.products_per_dsp)
         return blocks + (-(-double // device.sums_per_dsp) if double else 0)

@@ -49,7 +49,7 @@ class Codes(Feature):
         return () if self.single_port else (self.memory(engine),)
 
     def spram(self, engine: EngineSizes) -> int:
-        """Return its single-port RAMs."""
+        """Return the number of single-port RAMs."""
         return 2 * engine.word_bits // self.single_port.width if self.single_port else 0
 
 

@@ -88,29 +88,29 @@ class Engine:
         return {kind: feature for feature in self.features for kind in type(feature).__mro__}
 
     def has(self, kind: type[Feature]) -> bool:
-        """Whether it has a feature."""
+        """Whether the engine has a feature."""
         return kind in self._by_kind
 
     @cached_property
     def supply(self) -> Supply:
-        """Where its program, constants and weights are."""
+        """Source of the program, constants and weights."""
         found = self.find(Supply)  # type: ignore[type-abstract]
         assert found is not None, "every engine has a program"
         return found
 
     @cached_property
     def ring(self) -> Ring | None:
-        """What its program passes, if that comes as a stream."""
+        """Ring that the program passes, if the program comes as a stream."""
         return self.find(Ring)
 
     @cached_property
     def units(self) -> StreamUnits | None:
-        """What tensors pass, if there are layers that send them through any part."""
+        """Units that tensors pass, if there are layers that send tensors through any part."""
         return self.find(StreamUnits)
 
     @cached_property
     def pipeline(self) -> EnginePipeline:
-        """Its cycles."""
+        """Cycles of the engine."""
         return EnginePipeline(
             engine=self, array=self.array, requantizer=self.requantizer, codes=self.codes,
             features=self.everything, is_spread=self.is_spread,

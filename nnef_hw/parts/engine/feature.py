@@ -195,7 +195,7 @@ class Feature:
         return ()
 
     def memories(self, engine: EngineSizes) -> Sequence[Tiling]:
-        """Return its memories in block RAM."""
+        """Return the feature's memories in block RAM."""
         del engine
         return ()
 

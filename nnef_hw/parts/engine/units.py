@@ -43,7 +43,7 @@ class UnitTable(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Normalized(Record):
-    """What one normalization does otherwise than another one."""
+    """Numbers in which one normalization differs from another one."""
 
     epsilon: int = fact("what is added to a variance", constant=True, trained=True)
     finer: int = fact(

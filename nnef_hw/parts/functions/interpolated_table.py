@@ -76,7 +76,7 @@ class InterpolatedTable(Pipe):
         return QType(self.in_bits, self.in_signed, 1.0)
 
     def compute(self, codes: IntArray, *, knots: Sequence[int]) -> IntArray:
-        """Return what lies between the knots at codes [beats, lanes]."""
+        """Return the interpolated values at codes [beats, lanes]."""
         return look_up(knots, codes, self.source)
 
     @property

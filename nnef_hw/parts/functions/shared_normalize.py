@@ -59,7 +59,7 @@ class SharedNormalize(Normalize):
 
     @staticmethod
     def whole_offset(requant: NormalizeRequant, offset: int) -> int:
-        """Return what is added to a product: half a step and the zero point besides an offset."""
+        """Return the addend of a product: half a step and the zero point besides an offset."""
         return offset + (1 << OFFSET_BITS - 1) + (requant.zero_point << OFFSET_BITS)
 
     def constants(
@@ -79,7 +79,7 @@ class SharedNormalize(Normalize):
 
     @property
     def roomy(self) -> SharedNormalize:
-        """The same with room for layers of other weights: a bit more, or less, of everything."""
+        """Part with room for layers of other weights: a bit more, or less, of everything."""
         longest, least = (
             min(self.fraction + 1, MAX_FRACTION),
             max(self.least_shift - 1, OFFSET_BITS),
@@ -92,7 +92,7 @@ class SharedNormalize(Normalize):
         )  # fmt: skip
 
     def missing(self, built: SharedNormalize) -> Iterator[str]:
-        """Yield what another one of the same size and format lacks for the layers of this one."""
+        """Yield the numbers that a part of the same size and format is too small for."""
         for what, own, there in (
             ("an epsilon of up to {1} bits", (0, self.epsilon_bits), (0, built.epsilon_bits)),
             ("offsets of up to {1} bits", (0, self.offset_bits), (0, built.offset_bits)),

@@ -48,7 +48,7 @@ class Constant(Part):
 
     @property
     def tiling(self) -> Tiling:
-        """Shape of its memory."""
+        """Shape of the memory."""
         return tile_memory(self.ram, self.count, self.bits)
 
     @property

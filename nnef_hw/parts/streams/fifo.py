@@ -114,7 +114,7 @@ class BlockFifo(Part):
 
     @property
     def memory(self) -> Tiling:
-        """Its memory."""
+        """Memory of the FIFO."""
         return self._tiling(self.beat_bits + self.stores_last)
 
     @property

@@ -1,4 +1,4 @@
-"""Where the axes of a tensor come in the stream that it is made of."""
+"""Places of a tensor's axes in the stream that the tensor is made of."""
 
 from __future__ import annotations
 
