@@ -137,7 +137,10 @@ class EnginePassage(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         part, ways, parameters = self.part, self.part.units.ways, self.parameters
+        # A cycle of these is that from the begin to the first word.
+        waits = part.pipeline.before_passage - part.pipeline.border_cycles - 1
         begins = self.begin & (parameters.kind == Kind.STREAM)
+        begins = delayed(m, begins, waits, name="begins", is_flag=True)
         issue = Signal()
         first = parameters.read[part.fine_bits("read") :]
         reads = _Walk(m, ways, parameters, "read", begins=begins, first=first, step=issue)

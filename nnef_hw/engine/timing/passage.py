@@ -52,7 +52,8 @@ def passage_cycles(
     frames
         How many of it, one behind the other.
     """
-    passage = _Passage(pipeline.array.lanes, ways, pipeline.border_cycles + 1, pipeline.word_cycles)
+    first = pipeline.before_passage
+    passage = _Passage(pipeline.array.lanes, ways, first, pipeline.word_cycles)
     return _cycles(passage, part, frames * image.pixels, image.channels)
 
 

@@ -161,6 +161,14 @@ class EnginePipeline:
         return int(self.is_spread)
 
     @property
+    def before_passage(self) -> int:
+        """Cycles from the begin of an instruction until a unit's first word is read.
+
+        In the cycle before, the last word of the layer before may still be written.
+        """
+        return 2
+
+    @property
     def before_load(self) -> int:
         """Cycles from the begin of a load to its first code, padding included."""
         return self.border_cycles + 1
