@@ -110,7 +110,11 @@ class SharedEngine(wiring.Component):
         parameters = sequencer.parameters
         sent = Signal()
         m.d.sync += sent.eq(sender.done)
-        done = loader.done | sent
+        done, units = loader.done | sent, None
+        if part.units is not None:
+            m.submodules.units = units = part.units.build(part, contents=self.units)
+            done |= units.done
+        m.d.comb += sequencer.done.eq(done)
         # A word is read, then padded, then stands with its weights before the multipliers.
         word = Signal(part.array.word_bits, reset_less=True)
         for outer, inner in zip(self.inputs, loader.streams, strict=True):
@@ -124,17 +128,14 @@ class SharedEngine(wiring.Component):
         read_address = Mux(sender.is_active, sender.address, sequencer.word.read)
         is_inside = sequencer.word.inside | sender.is_active
         constant_address = requantizer.constant_address
-        if part.units is not None:
-            m.submodules.units = units = part.units.build(part, contents=self.units)
+        if units is not None:
             self._connect_units(m, units, begin, word, words)
             read_address = Mux(units.is_active, units.address, read_address)
             is_inside |= units.is_active
-            done |= units.done
             if hasattr(units, "constant"):
                 constant_address = Mux(
                     units.takes_constants, units.constant_address, constant_address
                 )
-        m.d.comb += sequencer.done.eq(done)
 
         found = Signal(len(array.weights), reset_less=True)
         # Weights come with the codes: their addresses wait, and block RAMs that are far apart have
