@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nnef_hw.engine.layers.nest import Nest
-from nnef_hw.engine.layers.views import WordView
+from nnef_hw.engine.layers.pieces import WordView
 from nnef_hw.parts.engine.program import QUANTITIES
 
 

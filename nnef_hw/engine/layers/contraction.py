@@ -22,8 +22,8 @@ from nnef_hw.engine.layers.layer import (
     lowers,
 )
 from nnef_hw.engine.layers.nest import LayerPart, Nest, Pass, issue_cycles
+from nnef_hw.engine.layers.pieces import WordView
 from nnef_hw.engine.layers.scale import Scale
-from nnef_hw.engine.layers.views import WordView
 from nnef_hw.hardware.geometry.contraction import Contraction
 from nnef_hw.ir import layers
 from nnef_hw.parts.engine.array import Padding

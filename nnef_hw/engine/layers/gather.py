@@ -21,9 +21,8 @@ from nnef_hw.engine.layers.layer import (
     lowers,
 )
 from nnef_hw.engine.layers.nest import LayerPart, Nest, Pass
-from nnef_hw.engine.layers.pieces import Axis, Piece, is_idle, nest_of, words_of
+from nnef_hw.engine.layers.pieces import Axis, Piece, WordView, is_idle, nest_of, words_of
 from nnef_hw.engine.layers.scale import POOL_SHIFT, Scale
-from nnef_hw.engine.layers.views import WordView
 from nnef_hw.ir import layers
 from nnef_hw.parts.engine.array import ArrayUse
 from nnef_hw.parts.engine.fields import Record

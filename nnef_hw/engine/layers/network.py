@@ -19,11 +19,10 @@ from nnef_hw.engine.layers.layer import (
     Residual,
     lowers,
 )
-from nnef_hw.engine.layers.pieces import is_idle
+from nnef_hw.engine.layers.pieces import WordView, is_idle
 from nnef_hw.engine.layers.pool import engine_table
 from nnef_hw.engine.layers.support import check_engine, find_move, find_tails, memory_image
 from nnef_hw.engine.layers.tail import Tail
-from nnef_hw.engine.layers.views import WordView
 from nnef_hw.errors import raise_all
 from nnef_hw.hardware.devices import Device
 from nnef_hw.ir import Graph, HostStream, Node, StreamOrder, Trait
