@@ -26,10 +26,8 @@ RINGS = (1024, 512, 256, 128)
 """Words of weights that may come ahead, where they come from a memory."""
 RESULTS = (1, 2, 4, 8, 16)
 """Results that may leave per cycle, at most the lanes, one by one where single-port RAM is used."""
-UNIT_WAYS = (2, 4, 8, 16)
-"""Pixels that may pass units at once, at most as many as lanes."""
 UNIT_PACES = (2, 4, 8, 16)
-"""Cycles per code that units may take instead, which have fewer stages then."""
+"""Cycles per code that units may take, instead of one, which have fewer stages then."""
 LEAST_GAIN = 0.97
 """How many times as many cycles twice as many results, or pixels in units, may take, at most."""
 _NAMES = {"lut": "LUTs", "dsp": "DSP blocks", "bram": "block RAMs", "spram": "single-port RAMs"}
@@ -119,28 +117,37 @@ def _plans(
     device = target.device
     for size in sizes(network, device):
         least: int | None = None
+        ways = 1
         for results in RESULTS if not device.spram else RESULTS[:1]:
             if results > size.lanes:
                 break
             shape = size._replace(results=results)
-            plans = list(_with_shape(network, shape, target, clock_mhz, batch))
-            fitting = [plan.interval for plan in plans if not list(_short(plan.resources, device))]
-            if least is not None and (not fitting or min(fitting) > LEAST_GAIN * least):
+            plans = list(_with_shape(network, shape, target, clock_mhz, batch, ways))
+            fitting = [plan for plan in plans if not list(_short(plan.resources, device))]
+            fastest = min(fitting, key=lambda plan: plan.interval, default=None)
+            is_worth = fastest and (least is None or fastest.interval <= LEAST_GAIN * least)
+            if fastest is None or not is_worth:
+                yield from plans if least is None else ()
                 break
             yield from plans
-            if not fitting:
-                break
-            least = min(fitting)
+            # What is fast beside few results is worth as much beside more, or there is no room.
+            least, ways = fastest.interval, max(1, fastest.design.unit_ways // 2)
 
 
 def _with_shape(
-    network: Network, size: Shape, target: Target, clock_mhz: float | None, batch: int
+    network: Network, size: Shape, target: Target, clock_mhz: float | None, batch: int, ways: int
 ) -> Iterator[EnginePlan]:
-    """Yield engines of a size; where LUTs are short, with fewer rows that slide, too."""
+    """Yield engines of a size; where LUTs are short, with fewer rows that slide, too.
+
+    Parameters
+    ----------
+    ways
+        Pixels that pass units at once, at least if there is room for so many.
+    """
     shape: Shape | None = size
     while shape is not None:
         design = Design(network, shape, target.device, batch=batch)
-        plans = list(_with_units(design, target, clock_mhz))
+        plans = list(_with_units(design.changed(unit_ways=ways), target, clock_mhz))
         yield from plans
         rows = design.program.slide_rows
         is_crowded = _is_crowded(plans, target.device)
@@ -152,22 +159,22 @@ def _with_units(design: Design, target: Target, clock_mhz: float | None) -> Iter
 
     Where LUTs are short, with units that take more cycles per code.
     """
-    device = target.device
+    device, ways = target.device, design.unit_ways
     plans = list(_packed(design, target, clock_mhz))
     yield from plans
     if not design.program.units.peers:
         return
     if _is_crowded(plans, device):
-        for pace in UNIT_PACES:
-            plans = list(_packed(design.changed(unit_pace=pace), target, clock_mhz))
+        for pace in UNIT_PACES if ways == 1 else (1, *UNIT_PACES):
+            slower = design.changed(unit_ways=1, unit_pace=pace)
+            plans = list(_packed(slower, target, clock_mhz))
             yield from plans
             if not _is_crowded(plans, device):
                 return
         return
     least = min(plan.interval for plan in plans)
-    for ways in UNIT_WAYS:
-        if ways > design.shape.lanes:
-            return
+    while 2 * ways <= design.shape.lanes:
+        ways *= 2
         plans = list(_packed(design.changed(unit_ways=ways), target, clock_mhz))
         fitting = [plan.interval for plan in plans if not list(_short(plan.resources, device))]
         if not fitting or min(fitting) > LEAST_GAIN * least:
