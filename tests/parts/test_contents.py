@@ -5,8 +5,8 @@ import re
 
 import numpy as np
 import pytest
-from examples.arrays import ARRAYS, TYPICAL
 from examples.example import RAM
+from examples.requantizers import REQUANTIZERS, TYPICAL
 from examples.streams import REQUANTIZER
 
 from nnef_hw import parts
@@ -32,8 +32,8 @@ S4 = {"bits": 4, "signed": True, "ram": RAM}
 CONSTANT = parts.Constant(count=2, repeats=1, **S4)
 STATE = parts.State(count=2, **S4)
 
-SCALED = ARRAYS["Requantizer"]["typical"].part
-AVERAGE = ARRAYS["AverageRequantizer"]["verilog"]
+SCALED = REQUANTIZERS["Requantizer"]["typical"].part
+AVERAGE = REQUANTIZERS["AverageRequantizer"]["verilog"]
 REFUSED = {
     "Table needs 256 entries, not 255": (parts.Table(**U8), {"entries": [0] * 255}),
     "Table needs 256 entries, not 257": (parts.Table(**U8), {"entries": [0] * 257}),

@@ -11,11 +11,13 @@ from examples.arrays import ARRAYS
 from examples.example import Example
 from examples.functions import FUNCTIONS
 from examples.images import IMAGES
+from examples.pixels import PIXELS
+from examples.requantizers import REQUANTIZERS
 from examples.streams import STREAMS
 from examples.windows import WINDOWS
 
 __all__ = ["EXAMPLES"]
 
 EXAMPLES: Mapping[str, Mapping[str, Example]] = {
-    **FUNCTIONS, **IMAGES, **STREAMS, **WINDOWS, **ARRAYS,
+    **FUNCTIONS, **PIXELS, **IMAGES, **STREAMS, **WINDOWS, **ARRAYS, **REQUANTIZERS,
 }  # fmt: skip

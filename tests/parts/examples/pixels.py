@@ -1,0 +1,230 @@
+"""Examples of functions of the channels of a pixel: extrema, softmax, normalization."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+import numpy as np
+
+from examples.example import RAM, Example, Marks, Proof, ends, swept
+from nnef_hw import parts
+from nnef_hw.arithmetic.normalization import NormalizeRequant
+from nnef_hw.arithmetic.numerics import IntArray, exp_table, signed_bits
+from nnef_hw.arithmetic.tflite.numerics import tflite_exp_table
+from nnef_hw.parts.functions.normalize import SPACINGS
+
+__all__ = ["PIXELS"]
+
+Stimulus = Callable[[np.random.Generator], list[IntArray]]
+
+CODES = {"u2": (2, False), "u4": (4, False), "s8": (8, True), "u8": (8, False), "s16": (16, True)}
+VERILATED = ("verilator",)
+BOTH = ("verilator", "cocotb")
+
+
+def argmax(bits, signed, channels, greatest, **more):
+    def stimulus(rng):
+        """All equal, every code the only or a double extremum, then noise with many ties."""
+        lo, hi = ends(bits, signed)
+        single = np.where(np.eye(channels, dtype=bool), hi, lo)
+        double = np.where(np.arange(channels) >= np.arange(channels)[:, None], lo + 1, lo)
+        equal = np.array([[lo] * channels, [hi] * channels])
+        noise = rng.integers(lo, hi + 1, (9, channels))
+        pixels = [
+            equal,
+            single,
+            hi + lo - single,
+            double,
+            hi + lo - double,
+            noise,
+            noise.clip(-1, 1),
+        ]
+        codes = np.concatenate(pixels)
+        return [codes[: len(codes) // 4 * 4].reshape(-1, 1)]
+
+    part = parts.Argmax(channels=channels, bits=bits, signed=signed, greatest=greatest)
+    return Example(part=part, stimulus=stimulus, frames=4, **more)
+
+
+def proved_argmax(channels, *, greatest):
+    part = parts.Argmax(channels=channels, bits=2, signed=False, greatest=greatest)
+    proof = Proof(
+        marks=[Marks(base=1, mark=2 if greatest else 0)], needs=[channels - 1, 2 * channels - 1]
+    )
+    return Example(part=part, sizes=[2 * channels], proof=proof)
+
+
+def pixels_of(channels: int, bits: int, signed: bool, *, count: int = 8) -> Stimulus:
+    """All equal, one far above, one step apart, then pixels of few codes and of many."""
+
+    def stimulus(rng):
+        lo, hi = ends(bits, signed)
+        codes = rng.integers(lo, hi + 1, (count, channels))
+        codes[3::3] = lo + (codes[3::3] - lo) // 8
+        codes[0] = codes[1] = lo
+        codes[1, -1] = codes[2] = hi
+        codes[2, 0] = hi - 1
+        codes[4, : channels // 2], codes[4, channels // 2 :] = lo, hi
+        return [codes.reshape(-1, 1)]
+
+    return stimulus
+
+
+def softmax(
+    channels, stages, bits=8, signed=True, *, scale=0.05, out=(8, 8), stimulus=None, **more
+):
+    fields = {"channels": channels, "bits": bits, "signed": signed, "ram": RAM}
+    fields |= {"out_bits": out[0], "places": out[1]}
+    part = parts.PipelinedSoftmax(stages=stages, **fields) if stages else parts.Softmax(**fields)
+    contents = {"table": exp_table(scale, 1 << bits).tolist(), **more.pop("contents", {})}
+    return Example(
+        part=part, contents=contents, frames=4,
+        stimulus=stimulus or pixels_of(channels, bits, signed), **more,
+    )  # fmt: skip
+
+
+def behind_masks(channels: int, bits: int, signed: bool) -> Stimulus:
+    """Some of the lowest code among others, none but that, and one beside it."""
+
+    def stimulus(rng):
+        codes = rng.integers(1, 1 << bits, (8, channels))
+        codes[rng.random(codes.shape) < 0.4] = 0
+        codes[2] = codes[3] = 0
+        codes[3, 0] = 1
+        return [(codes + ends(bits, signed)[0]).reshape(-1, 1)]
+
+    return stimulus
+
+
+def masked(channels, stages, signed, **more):
+    stimulus = behind_masks(channels, 8, signed)
+    return softmax(
+        channels, stages, 8, signed, scale=1e-3, stimulus=stimulus, contents={"is_masked": True},
+        **more,
+    )  # fmt: skip
+
+
+def tflite_softmax(channels, bits, signed, scale, **more):
+    part = parts.TfliteSoftmax(channels=channels, bits=bits, signed=signed, ram=RAM)
+    contents = {"table": tflite_exp_table(scale, 1 << bits).tolist()}
+    stimulus = pixels_of(channels, bits, signed, count=6)
+    return Example(part=part, contents=contents, frames=3, stimulus=stimulus, **more)
+
+
+STAGES = (1, 2, 3, 5, 9)
+"""Of the division; 0 is the softmax of one pixel at a time."""
+FORMATS = {"u4": (4, False), "s8": (8, True), "u8": (8, False)}
+FINER = [(8, 11), (8, 16), (12, 14), (16, 16)]
+SCALES = [1e-4, 0.05, 3.0]
+
+
+def softmaxes(stages):
+    """Formats and scales, numbers of channels, finer probabilities, masks."""
+    return {
+        **swept(
+            lambda bits, signed, scale, n: softmax(4, n, bits, signed, scale=scale),
+            FORMATS, SCALES, stages,
+        ),
+        **swept(softmax, [1, 2, 10], stages, prefix="channels "),
+        **swept(
+            lambda bits, places, n: softmax(9, n, out=(bits, places), scale=0.002),
+            {str(out): out for out in FINER}, [stages[0], stages[-1]], prefix="finer ",
+        ),
+        **swept(partial(masked, 6), stages[:2], [False, True], prefix="masked "),
+    }  # fmt: skip
+
+
+SOFTMAXES = {
+    "Softmax": {
+        **softmaxes([0]),
+        "verilog": softmax(5, 0, verilog=BOTH),
+        "proof": Example(
+            part=parts.Softmax(channels=2, bits=2, signed=False, ram=RAM),
+            contents={"table": exp_table(0.7, 4).tolist()}, sizes=[2],
+            proof=Proof(marks=[Marks(mark=2)], needs=[1, 1], frame_bits=3, patience=22),
+        ),
+    },
+    "PipelinedSoftmax": {
+        **softmaxes(STAGES),
+        **swept(
+            lambda channels, n: softmax(
+                channels, n, stimulus=pixels_of(channels, 8, True, count=40), verilog=VERILATED
+            ),
+            [1, 3, 6], [1, 2, 9], prefix="many pixels ",
+        ),
+        "verilog": softmax(5, 2, verilog=BOTH),
+    },
+    "TfliteSoftmax": {
+        **swept(lambda *fmt: tflite_softmax(4, *fmt), dict([*FORMATS.items()][:2]), SCALES),
+        **{f"{n} channels": tflite_softmax(n, 8, False, 0.05) for n in (1, 2, 3, 10)},
+        "verilog": tflite_softmax(5, 8, True, 0.05, verilog=BOTH),
+        "many channels": tflite_softmax(130, 8, True, 0.05, verilog=VERILATED, nightly=True),
+    },
+}  # fmt: skip
+
+
+def normalize(
+    channels, spacing, *, bits=8, signed=False, out=(8, True), centered=True, zero_point=0,
+    epsilon=5, fraction=10, varies=(True, True), count=8, **more,
+):  # fmt: skip
+    rng = np.random.default_rng([channels, spacing, bits])
+    lo, hi = ends(*out)
+    requant = NormalizeRequant(
+        channels=channels, centered=centered, epsilon=epsilon, shift=out[0] + 13,
+        fraction=fraction, zero_point=int(rng.integers(lo, hi + 1)), lo=lo, hi=hi - 1,
+    )  # fmt: skip
+    scales, offsets = (channels if each else 1 for each in varies)
+    mult = rng.integers(-65535, 65536, scales)
+    mult[0] = -65535
+    offset = rng.integers(-1 << 15, 1 << 15, offsets)
+    half = 512 + (requant.zero_point << 10)
+    part = parts.Normalize(
+        channels=channels, bits=bits, signed=signed, out_bits=out[0], out_signed=out[1],
+        centered=centered, epsilon_bits=epsilon.bit_length(), fraction=fraction,
+        offset_bits=signed_bits(int(offset.min()) + half, int(offset.max()) + half),
+        scales=scales, offsets=offsets, spacing=spacing, ram=RAM,
+    )  # fmt: skip
+    contents = {"mult": mult.tolist(), "offset": offset.tolist(), "zero_point": zero_point}
+    return Example(
+        part=part, contents={"requant": requant, **contents}, frames=4,
+        stimulus=pixels_of(channels, bits, signed, count=count), **more,
+    )  # fmt: skip
+
+
+ZERO_POINTS = {"u4": (4, False, 0), "s8": (8, True, 0), "u8": (8, False, 100),
+               "s8 low": (8, True, -128), "s12": (12, True, 77)}  # fmt: skip
+NORMALIZATIONS = {
+    **swept(
+        lambda bits, signed, zero, centered, spacing: normalize(
+            4, spacing, bits=bits, signed=signed, zero_point=zero, centered=centered
+        ),
+        ZERO_POINTS, {"centered": True, "plain": False}, SPACINGS,
+    ),
+    **swept(normalize, [1, 2, 3, 16, 70], SPACINGS, prefix="channels "),
+    **swept(
+        lambda bits, signed, fraction, epsilon: normalize(
+            6, 2, out=(bits, signed), fraction=fraction, epsilon=epsilon
+        ),
+        {"u8": (8, False), "s4": (4, True), "s16": (16, True)}, [0, 7, 16],
+        [0, 1, 1 << 20, 1 << 40], prefix="results ",
+    ),
+    **{
+        f"constants {varies}": normalize(5, 1, varies=varies)
+        for varies in [(False, False), (False, True), (True, False)]
+    },
+    **swept(
+        lambda channels, spacing: normalize(
+            channels, spacing, signed=True, count=12, verilog=VERILATED
+        ),
+        [1, 3, 40, 90], SPACINGS, prefix="many pixels ",
+    ),
+}  # fmt: skip
+PIXELS: Mapping[str, Mapping[str, Example]] = {
+    **SOFTMAXES, "Normalize": NORMALIZATIONS,
+    "Argmax": {
+        **swept(argmax, CODES, [16, 1, 2, 7], {"most": True, "least": False}),
+        "largest": proved_argmax(3, greatest=True), "smallest": proved_argmax(2, greatest=False),
+        "one channel": proved_argmax(1, greatest=True),
+    },
+}  # fmt: skip
