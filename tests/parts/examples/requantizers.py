@@ -32,13 +32,13 @@ def requantizer(
 
     def boundaries(channel):
         middles = {requant.lo, (requant.lo + requant.hi) // 2, requant.zero_point, requant.hi}
-        halves = {code - requant.zero_point + side for code in middles for side in (-0.5, 0.5, 1.5)}
+        halves = {code - requant.zero_point + side for code in middles for side in (-0.5, 0.5)}
         place = channel % len(requant.mult)
         shift = requant.shift[place] - 31 if is_tflite else -requant.shift
         factor = requant.mult[place] * 2.0**shift
         sums = {-limit, limit - 1, *(n - bias[channel] * k for n in (-1, 0, 1) for k in (0, 1))}
         for half in halves if factor else ():
-            sums |= {round(half / factor) - bias[channel] + step for step in range(-2, 3)}
+            sums |= {round(half / factor) - bias[channel] + step for step in (-1, 0, 1)}
         return sorted(total for total in sums if -limit <= total < limit)
 
     def stimulus(rng):
@@ -51,7 +51,8 @@ def requantizer(
         full = [[*column, *more][:rows] for column, more in zip(columns, drawn, strict=True)]
         # each channel begins elsewhere, and the first turn with sums that are not clipped
         turned = [np.roll(column, -9 - n) for n, column in enumerate(full)]
-        return [np.array(turned).T.reshape(-1, 1)]
+        rows = max(4, min(rows, 1500 // len(bias) // 4 * 4))
+        return [np.array(turned).T[:rows].reshape(-1, 1)]
 
     contents = {"requant": requant, "bias": bias}
     return Example(part=part, contents=contents, stimulus=stimulus, frames=4, verilog=verilog)
