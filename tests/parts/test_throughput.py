@@ -8,10 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from examples.arrays import ARRAYS
-from examples.example import RAM
+from examples.example import RAM, REGISTERED
 from examples.images import SPREAD, depth_to_space
-from examples.windows import BANKED, banked
+from examples.pixels import PIXELS
+from examples.windows import BANKED, SERIAL, banked, line_buffer
 
+from examples import EXAMPLES
 from nnef_hw import parts
 from nnef_hw.hardware.geometry.window import Window
 from nnef_hw.parts.base.timing import Kernel
@@ -128,3 +130,75 @@ def test_a_line_buffer_reads_a_word_per_cycle_when_memory_is_ample():
     )
     _, given = cycles([part], 5 * window.beats)
     assert (np.diff(given[window.passes :]) == window.pass_words).all()
+
+
+@pytest.mark.parametrize("part", ["Softmax", "PipelinedSoftmax", "TfliteSoftmax", "Normalize"])
+def test_cycles_of_pixels(part):
+    """From the last code of the first one to its first result, and from pixel to pixel."""
+    for example in PIXELS[part].values():
+        part, channels = example.part, example.part.channels
+        taken, given = cycles([part], 13 * channels)
+        assert given[0] - taken[channels - 1] == part.latency
+        period = part.pixel_cycles
+        if isinstance(part, parts.Normalize):
+            # the third pixel is taken when the first has been read again
+            inside = channels + 5 + part.root_cycles + (channels - 1) * part.spacing
+            period = max(period, inside / 2)
+        starts = given[::channels]
+        assert starts[-1] - starts[-9] == 8 * period
+
+
+@pytest.mark.parametrize("part", ["Requantizer", "TfliteRequantizer", "AverageRequantizer"])
+def test_cycles_of_requantizers(part):
+    for example in EXAMPLES[part].values():
+        taken, given = cycles([example.part], 20)
+        assert (given - taken == example.part.latency).all()
+        assert (np.diff(taken) == example.part.interval).all()
+
+
+@pytest.mark.parametrize("ram", [RAM, REGISTERED], ids=["plain", "registered"])
+@pytest.mark.parametrize("name", ["same 3 x 3 twice", "whole image", "linear", "column"])
+def test_latency_of_a_line_buffer_begins_with_the_beat_that_completes_a_window(name, ram):
+    part = line_buffer(SERIAL[name], ram, early=True).part
+    taken, given = cycles([part], part.window.beats)
+    first = given[0] - (part.pass_words - 1)
+    assert first - taken[completing(part.window)] == part.latency == 2 + ram.has_register
+
+
+@pytest.mark.parametrize("name", ["same 3 x 3", "whole image", "one row", "two columns"])
+def test_latency_of_a_parallel_one_does_likewise(name):
+    part = EXAMPLES["ParallelLineBuffer"][name].part
+    taken, given = cycles([part], part.window.beats)
+    assert given[0] - taken[completing(part.window)] == part.latency
+
+
+@pytest.mark.parametrize("ram", [RAM, REGISTERED], ids=["plain", "registered"])
+def test_latency_of_a_banked_one_does_likewise(ram):
+    part = banked(BANKED["pool"], ram).part
+    taken, given = cycles([part], part.window.beats)
+    # the beat that completes the first word is the first channel of the last pixel
+    beat = completing(part.window) - part.window.channel_blocks + 1
+    assert given[0] - taken[beat] == part.latency
+
+
+def completing(window):
+    """Beat that completes the first window."""
+    (top, _), (left, _) = window.padding
+    row = min(window.reach[0] - top, window.height) - 1
+    column = min(window.reach[1] - left, window.width) - 1
+    return (row * window.width + column + 1) * window.channel_blocks - 1
+
+
+def test_latency_of_an_interpolation_begins_with_the_last_code():
+    part = EXAMPLES["Interpolate"]["one pixel"].part
+    taken, given = cycles([part], part.line)
+    assert given[0] - taken[-1] == part.latency
+    assert (np.diff(given) == part.interval).all()
+
+
+@pytest.mark.parametrize("name", ["both", "rows only", "one code"])
+def test_latency_of_what_leaves_at_once(name):
+    part = EXAMPLES["Upsample"][name].part
+    taken, given = cycles([part], 3 * part.height * part.width * part.channels)
+    assert given[0] - taken[0] == part.latency
+    assert (np.diff(given) == 1).all()
