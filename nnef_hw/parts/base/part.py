@@ -95,6 +95,8 @@ class Part(ABC):
         Whether it takes its operands in turn, not all at once.
     trained_sizes
         Parameters that follow from the weights of the layers that share it.
+    unshown
+        Why there is no example of it alone, if there is none.
     """
 
     component: ClassVar[str]
@@ -103,6 +105,7 @@ class Part(ABC):
     is_registered: ClassVar[bool] = True
     takes_turns: ClassVar[bool] = False
     trained_sizes: ClassVar[tuple[str, ...]] = ()
+    unshown: ClassVar[str] = ""
 
     def __init_subclass__(cls, *, of_parts: bool = False) -> None:
         """Check that a new component says what it computes, and families what its LUTs weigh.

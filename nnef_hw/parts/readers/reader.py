@@ -89,6 +89,7 @@ class Reader(Part):
     """
 
     pads: ClassVar[str]
+    unshown = "words come from a chip: tests/rtl/readers has them with its model"
 
     clock_mhz: float
     words: int
