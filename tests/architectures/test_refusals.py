@@ -41,10 +41,12 @@ def refused_by_streaming(rng):
 
 
 def refused_by_engine(rng):
-    """A state, and a softmax in the middle."""
+    """A state, and a concatenation whose codes do not fill words."""
     net = GraphBuilder("refused")
-    x = net.op("softmax", kept_value(net), name="soft", axes=[1])
-    return net.build(net.conv(x, rng.normal(size=(2, 4, 1, 1))))
+    total = kept_value(net)
+    x = net.conv(total, rng.normal(size=(3, 4, 1, 1)))
+    x = net.op("concat", x, total, axis=1, shape=[1, 7, 4, 4], name="joined")
+    return net.build(net.conv(x, rng.normal(size=(2, 7, 1, 1))))
 
 
 def refused_by_table(rng):
@@ -56,7 +58,7 @@ def refused_by_table(rng):
 
 REFUSED = {
     "streaming": (refused_by_streaming, ("'unused'", "'late'")),
-    "engine": (refused_by_engine, ("'old'", "'soft'")),
+    "engine": (refused_by_engine, ("'old'", "'joined'")),
     "table": (refused_by_table, ("'old'", "2 outputs")),
 }
 

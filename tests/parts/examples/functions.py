@@ -15,7 +15,6 @@ from nnef_hw.arithmetic.numerics import (
     QType,
     signed_bits,
 )  # fmt: skip
-from nnef_hw.arithmetic.softmax import exp_table
 from nnef_hw.arithmetic.tables import table_size, unary_table
 from nnef_hw.arithmetic.tflite.division import tflite_quotient
 from nnef_hw.parts.functions.corrected_table import corrected_table

@@ -10,7 +10,8 @@ import numpy as np
 from examples.example import RAM, Example, Marks, Proof, ends, swept
 from nnef_hw import parts
 from nnef_hw.arithmetic.normalization import NormalizeRequant
-from nnef_hw.arithmetic.numerics import IntArray, exp_table, signed_bits
+from nnef_hw.arithmetic.numerics import IntArray, signed_bits
+from nnef_hw.arithmetic.softmax import exp_table
 from nnef_hw.arithmetic.tflite.numerics import tflite_exp_table
 from nnef_hw.parts.functions.normalize import SPACINGS
 

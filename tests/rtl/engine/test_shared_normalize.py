@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 from amaranth.hdl import Array, Const, Module, Signal
 from amaranth.lib import wiring
+from examples.example import RAM
 from sweeps import covering
 
 from nnef_hw import parts
 from nnef_hw.arithmetic.normalization import NormalizeRequant
 from nnef_hw.arithmetic.numerics import signed_bits
 from nnef_hw.parts.functions.normalize import SPACINGS
+from nnef_hw.sim.pysim import run_stream
 
 
 class Fed(wiring.Component):
@@ -62,7 +64,7 @@ class Fed(wiring.Component):
         return m
 
 
-def check(drive, ram, rng, *, channels, spacing, signed=True, centered=True, pixels=4, **options):
+def check(rng, stall, *, channels, spacing, signed=True, centered=True, pixels=4):
     lo, hi = (-128, 127) if signed else (0, 255)
     codes = rng.integers(lo, hi + 1, (3, pixels, channels))
     codes[:, 1] = codes[:, 0, :1]
@@ -85,7 +87,7 @@ def check(drive, ram, rng, *, channels, spacing, signed=True, centered=True, pix
     part = parts.SharedNormalize(
         channels=channels, bits=8, signed=signed, out_bits=8, out_signed=True, centered=centered,
         epsilon_bits=21, fraction=13, offset_bits=signed_bits(min(wholes), max(wholes)),
-        spacing=spacing, ram=ram, finer_steps=5, least_shift=21, farther_steps=5,
+        spacing=spacing, ram=RAM, finer_steps=5, least_shift=21, farther_steps=5,
     )  # fmt: skip
     constants = [
         part.constants(requant, mult.tolist(), offset.tolist())
@@ -94,20 +96,20 @@ def check(drive, ram, rng, *, channels, spacing, signed=True, centered=True, pix
     zero_point = 12
     items = [{"data": [code], "last": 0} for code in codes.ravel().tolist()]
     component = Fed(part, requants, constants, zero_point, pixels)
-    run = drive(component, items, codes.size, **options)
+    found = run_stream(component, items, expected=codes.size, stall=stall, rng=rng)
     expected = [
         requant.apply(own - zero_point, mult, offset, axis=1)
         for requant, own, mult, offset in zip(requants, codes, mults, offsets, strict=True)
     ]
-    assert [item.data[0] for item in run.items] == np.ravel(expected).tolist()
+    assert [item.data[0] for item in found] == np.ravel(expected).tolist()
 
 
 @pytest.mark.parametrize(
     ("channels", "spacing", "signed", "centered"),
     covering([1, 2, 6, 13], SPACINGS, [False, True], [False, True]),
 )
-def test_layers_in_turn(channels, spacing, signed, centered, stall, drive, ram, rng):
+@pytest.mark.parametrize("stall", [0.0, 0.5])
+def test_layers_in_turn(channels, spacing, signed, centered, stall, rng):
     check(
-        drive, ram, rng, channels=channels, spacing=spacing, signed=signed, centered=centered,
-        stall=stall,
+        rng, stall, channels=channels, spacing=spacing, signed=signed, centered=centered,
     )  # fmt: skip
