@@ -162,7 +162,7 @@ def test_what_is_shown_of_layers_that_run_frame_by_frame(fix, rng, few_boards):
     assert [len(plan.spans_of(Kind.RUN, n)) for n in range(3)] == [4, 4, 1]
     assert [sum(x.busy) for x in (*timeline.inputs, *timeline.blocks)] == [4 * 16, *[4 * 144] * 3]
     assert sum(span.cycles for span in plan.spans) == plan.batch_cycles
-    names = [row.tensor for row in engine.program(plan)]
+    names = [row["tensor"] for row in engine.program(plan)]
     assert names == [*["x", *plan.design.program.names[1:3]] * 4, *plan.design.program.names[-2:]]
 
 
