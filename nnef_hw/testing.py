@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from nnef_hw.errors import Location
 from nnef_hw.ir import Graph, Node, State, Tensor, verify
-from nnef_hw.reference.real.registry import Evaluation, evaluate
+from nnef_hw.reference.real.registry import NUMPY_DTYPES, Evaluation, evaluate
 
 __all__ = ["GraphBuilder"]
 
@@ -32,10 +32,10 @@ class GraphBuilder:
         self._nodes: list[Node] = []
         self._states: dict[str, State] = {}
 
-    def input(self, name: str, shape: Sequence[int]) -> str:
+    def input(self, name: str, shape: Sequence[int], dtype: str = "scalar") -> str:
         """Add a graph input."""
         self._inputs.append(name)
-        self._tensors[name] = Tensor(name, tuple(shape))
+        self._tensors[name] = Tensor(name, tuple(shape), dtype)
         return name
 
     def state(self, name: str, initial: ArrayLike) -> str:
@@ -49,10 +49,12 @@ class GraphBuilder:
         """Let a state take over a tensor's value for the next inference."""
         self._states[state] = replace(self._states[state], result=result)
 
-    def constant(self, name: str, data: ArrayLike, label: str | None = None) -> str:
+    def constant(
+        self, name: str, data: ArrayLike, label: str | None = None, dtype: str = "scalar"
+    ) -> str:
         """Add a variable (with a label) or a literal."""
         array = np.asarray(data)
-        self._tensors[name] = Tensor(name, array.shape, data=array, label=label)
+        self._tensors[name] = Tensor(name, array.shape, dtype, data=array, label=label)
         return name
 
     def op(
@@ -157,4 +159,5 @@ class GraphBuilder:
 
     def _sample(self, name: str) -> Any:
         tensor = self._tensors[name]
-        return np.zeros(tensor.shape) if tensor.data is None else tensor.data
+        kind = NUMPY_DTYPES[tensor.dtype]
+        return np.zeros(tensor.shape, kind) if tensor.data is None else tensor.data

@@ -53,6 +53,7 @@ passes.images passes.time
 passes.functions
 passes.fusing
 passes.forms passes.loops
+passes.places
 passes.structure
 passes.rewriting
 reference

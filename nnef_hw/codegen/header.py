@@ -61,7 +61,7 @@ def _tensor(prefix: str, tensor: TensorStream) -> Iterator[str]:
     else:
         yield from _features(prefix, tensor, tensor.features)
     yield f"#define {prefix}_LOWEST {_parenthesized(qtype.lo)}"
-    yield f"#define {prefix}_HIGHEST {qtype.hi}"
+    yield f"#define {prefix}_HIGHEST {tensor.integers - 1 if tensor.integers else qtype.hi}"
 
 
 def _features(prefix: str, tensor: TensorStream, features: FeatureScales) -> Iterator[str]:

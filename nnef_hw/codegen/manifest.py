@@ -11,6 +11,7 @@ from nnef_hw.frontend import graph_hash
 from nnef_hw.host.manifest import FORMAT_VERSION, IMAGE, MODULE, answer_hash, probe_codes
 from nnef_hw.ir import Graph
 from nnef_hw.ir.batch import sample_extents
+from nnef_hw.ir.input_readers import index_count
 from nnef_hw.reference import run_fixed
 
 __all__ = ["make_manifest"]
@@ -140,4 +141,5 @@ def _tensor(graph: Graph, name: str, port: Port) -> dict[str, object]:
         "image": list(port.image),
         "lanes": port.lanes,
         "beats": port.beats,
+        **({"integers": count} if (count := index_count(graph, name)) else {}),
     }

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from nnef_hw.arithmetic.features import FeatureScales
 from nnef_hw.arithmetic.numerics import IntArray, QType
+from nnef_hw.arithmetic.places import check_places
 from nnef_hw.errors import UsageError
 from nnef_hw.hardware.geometry.stream_rows import StreamRows
 
@@ -47,6 +48,8 @@ class TensorStream:
     features
         Scales and zero points of the features of an input that has one for each; then ``qtype``
         has those of the network, which no host needs.
+    integers
+        How many integers from 0 on an input takes that holds places; 0 of others.
     """
 
     name: str
@@ -56,9 +59,18 @@ class TensorStream:
     lanes: int
     beats: int
     features: FeatureScales | None = None
+    integers: int = 0
 
     def quantize(self, real: ArrayLike) -> IntArray:
-        """Codes of real samples [..., *shape[1:]]."""
+        """Codes of real samples [..., *shape[1:]].
+
+        Raises
+        ------
+        SampleError
+            If an input takes integers, and one is none of these.
+        """
+        if self.integers:
+            check_places(self.name, np.asarray(real), self.integers)
         if self.features is None:
             return self.qtype.quantize(real)
         return self.features.quantize(real, self.shape, self.qtype)
@@ -96,6 +108,7 @@ class TensorStream:
             image=(height, width, channels),
             lanes=value["lanes"],
             beats=value["beats"],
+            integers=value.get("integers", 0),
         )
 
 

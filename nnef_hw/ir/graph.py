@@ -155,6 +155,11 @@ class Node:
         """Facts about the operator."""
         return operator(self.op)
 
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Operands that hold numbers: all but the integer place that some operators have."""
+        return self.inputs[:-1] if self.has(Trait.INDEXED) else self.inputs
+
     def has(self, trait: Trait) -> bool:
         """Whether the operator has a trait."""
         return self.operator.has(trait)

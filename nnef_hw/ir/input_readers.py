@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.ir.graph import Graph, Node
-from nnef_hw.ir.operators import Trait
+from nnef_hw.ir.operators import CanonicalOperator, Trait
 
-__all__ = ["InputReader", "feature_axes", "input_readers", "moved_features", "zero_codes"]
+__all__ = [
+    "InputReader", "feature_axes", "index_count", "input_readers", "moved_features", "zero_codes",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,6 +137,32 @@ def zero_codes(graph: Graph, name: str) -> NDArray[np.int64]:
             tensor.shape
         )
     return tensor.qtype.quantize(zeros)
+
+
+def index_count(graph: Graph, name: str) -> int:
+    """Return how many integers from 0 on an input may hold: those that all its readers have.
+
+    Those are rows of tables and of caches, and channels of masks. 0 of an input that holds no
+    places, or that something else reads as well.
+    """
+    tensor = graph.tensor(name)
+    if tensor.dtype != "integer" or name in graph.outputs:
+        return 0
+    counts = []
+    for node in graph.consumers(name):
+        if node.has(Trait.RESHAPES):
+            counts.append(index_count(graph, node.name))
+        else:
+            is_place = node.has(Trait.INDEXED) and name not in node.numbers
+            counts.append(_places(graph, node) if is_place else 0)
+    return min(counts, default=0)
+
+
+def _places(graph: Graph, node: Node) -> int:
+    """Return how many places an operator has."""
+    found = node.operator
+    assert isinstance(found, CanonicalOperator), node.op
+    return graph.tensor(node.inputs[0]).shape[found.place_axis]
 
 
 def _is_free(graph: Graph, node: Node) -> bool:

@@ -98,7 +98,7 @@ def _verify_fixed(graph: Graph, node: Node, operator: CanonicalOperator) -> None
     if operator.requant is not None:
         assert isinstance(node.attrs.get("requant"), operator.requant), f"{node.name}: no requant"
     if operator.has(Trait.ONE_FORMAT):
-        formats = {graph.tensor(name).qtype for name in (*node.inputs, *node.outputs)}
+        formats = {graph.tensor(name).qtype for name in (*node.numbers, *node.outputs)}
         assert len(formats) == 1, f"{node.name}: operands have {len(formats)} formats"
     if operator.has(Trait.TABLE) or operator.has(Trait.EXACT_TABLE):
         table = node.attrs.get("table")

@@ -11,13 +11,15 @@ from nnef_hw.parts.arrays.depthwise import DepthwiseArray
 from nnef_hw.parts.arrays.fast_array import FastArray, fast_offsets
 from nnef_hw.parts.arrays.matrix import MatrixProduct
 from nnef_hw.parts.arrays.requantizer import AverageRequantizer, Requantizer, TfliteRequantizer
-from nnef_hw.parts.arrays.weight_writer import WeightWriter
+from nnef_hw.parts.arrays.weight_writer import RowWriter, WeightWriter
 from nnef_hw.parts.arrays.weights import WeightMemory, WeightRom
 from nnef_hw.parts.base.part import Part, Pipe, WindowPart
 from nnef_hw.parts.functions.argmax import Argmax
+from nnef_hw.parts.functions.causal_mask import CausalMask
 from nnef_hw.parts.functions.corrected_table import CorrectedTable
 from nnef_hw.parts.functions.eltwise import EltwiseExtremum, EltwiseProduct, EltwiseSum
 from nnef_hw.parts.functions.interpolated_table import InterpolatedTable
+from nnef_hw.parts.functions.lookup import Lookup
 from nnef_hw.parts.functions.normalize import Normalize
 from nnef_hw.parts.functions.pipelined_softmax import PipelinedSoftmax
 from nnef_hw.parts.functions.quotient import Quotient
@@ -55,6 +57,7 @@ __all__ = [
     "AverageRequantizer",
     "BankedLineBuffer",
     "BlockFifo",
+    "CausalMask",
     "Concat",
     "Constant",
     "ContractionArray",
@@ -74,6 +77,7 @@ __all__ = [
     "InterpolatedTable",
     "Lanes",
     "LineBuffer",
+    "Lookup",
     "MatrixProduct",
     "MaxPool",
     "Normalize",
@@ -86,6 +90,7 @@ __all__ = [
     "PipelinedSoftmax",
     "Quotient",
     "Requantizer",
+    "RowWriter",
     "RunningMax",
     "RunningSum",
     "SdramReader",

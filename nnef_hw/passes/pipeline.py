@@ -54,6 +54,8 @@ from nnef_hw.passes.images.merge_depth_to_space import MergeDepthToSpace
 from nnef_hw.passes.images.sink_pad import SinkPad
 from nnef_hw.passes.loops.lower_scan import lower_scans
 from nnef_hw.passes.loops.unroll_scan import UnrollScan
+from nnef_hw.passes.places.find_places import FindPlaces
+from nnef_hw.passes.places.tabulate_integers import TabulateIntegers
 from nnef_hw.passes.rewriting.rewrite import Pass, in_order
 from nnef_hw.passes.structure.choose_order import ChooseOrder
 from nnef_hw.passes.structure.fold_constants import FoldConstants
@@ -121,6 +123,11 @@ _CONSTANTS = Group.of(
     "constants",
     "Remove loops of one step, take the author's quantization into formats, compute constants.",
     (UnrollScan(longest=1), AbsorbQuantize(), FoldConstants()),
+)
+_PLACES = Group.of(
+    "places",
+    "Find what is chosen by the integers of an input.",
+    (FindPlaces(), TabulateIntegers()),
 )
 _NORMALIZATIONS = Group.of(
     "normalizations",
@@ -206,7 +213,7 @@ def phases(images: Collection[str] = ()) -> tuple[Phase, ...]:
         Phase(
             "canonical",
             "Rewrite the graph into canonical operators.",
-            (_CONSTANTS, _NORMALIZATIONS, _FORMS, _FUSING),
+            (_CONSTANTS, _PLACES, _NORMALIZATIONS, _FORMS, _FUSING),
         ),
         Phase(
             "selections",

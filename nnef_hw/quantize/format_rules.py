@@ -53,6 +53,18 @@ class Probability(Rule):
         return QType(bits, signed=False, scale=2.0 ** -min(max(places, bits), MAX_SOFTMAX_PLACES))
 
 
+@rules("lookup")
+class Row(Rule):
+    """The format of a table, which spans all of its rows."""
+
+    def format(self, formats: Formats, node: Node) -> QType:
+        table = node.inputs[0]
+        shared = formats.authors(node.name) or formats.shared(node.name)
+        span = formats.span_of_constant(table, formats.shown(node.name))
+        formats.chosen[table] = shared or formats.scheme_of(node.name).activation(*span)
+        return formats.chosen[table]
+
+
 @rules(Trait.INDEX)
 class Index(Rule):
     """A format wide enough for the index of every channel."""

@@ -13,6 +13,7 @@ from nnef_hw.arithmetic.tables import TABLE_BITS
 from nnef_hw.errors import SampleError, UnsupportedError
 from nnef_hw.ir import Graph, Node, State, Trait
 from nnef_hw.ir.activation import activation_limits
+from nnef_hw.ir.input_readers import index_count
 from nnef_hw.ir.operators import PerOperator
 from nnef_hw.quantize.calibration.observe import Observation, narrowed
 from nnef_hw.quantize.calibration.ranges import choose_bytes, choose_range
@@ -26,7 +27,7 @@ from nnef_hw.quantize.one_format import (
     format_owners,
     padded_values,
 )
-from nnef_hw.quantize.params import MULT_BITS
+from nnef_hw.quantize.params import MULT_BITS, index_qtype
 from nnef_hw.reference.visible import EVERYTHING, Interval
 
 __all__ = ["Formats", "Rule", "rules", "scale_of"]
@@ -76,8 +77,13 @@ class Formats:
 
     def choose_input(self, name: str) -> QType:
         """Choose the format of a graph input."""
+        count = index_count(self.graph, name)
         self.chosen[name] = (
-            self.of_state(name) or self.authors(name) or self._of_bytes(name) or self.observed(name)
+            (index_qtype(count) if count else None)
+            or self.of_state(name)
+            or self.authors(name)
+            or self._of_bytes(name)
+            or self.observed(name)
         )
         return self.chosen[name]
 
@@ -248,6 +254,9 @@ class Formats:
 
         Then something was hidden there, and whatever else has this code has no weight either.
         """
+        source = computing_node(self.graph, name, until=Trait.INDEXED)
+        if source is not None and source.op == "causal_mask":
+            return True
         found, qtype = self._found.get(name), self.chosen[name]
         if found is None or not found.cut_below or self.scheme.rounding == "tflite":
             return False
@@ -291,7 +300,7 @@ class Formats:
             name
             for node in self.graph.nodes
             if node.has(Trait.ONE_FORMAT) and node.name in results
-            for name in node.inputs
+            for name in node.numbers
         }
         distinct = {self.chosen.get(name) for name in operands}
         if len(distinct) == 1 and (common := distinct.pop()) is not None:

@@ -101,6 +101,14 @@ def _softmax(builder: FixedBuilder, node: Node) -> Node:
     return node.with_attrs(table=make_table(scale_of(source), 1 << source.bits), **masked)
 
 
+@converts("lookup")
+def _lookup(builder: FixedBuilder, node: Node) -> Node:
+    target = builder.take_format(node)
+    data = builder.graph.constant(node.inputs[0])
+    table = builder.constant(node, 0, target.quantize(data), target)
+    return replace(node, inputs=(table, node.inputs[1]))
+
+
 @converts("normalize")
 def _normalize(builder: FixedBuilder, node: Node) -> Node:
     source, target = builder.qtype(node.inputs[0]), builder.take_format(node)
@@ -135,7 +143,7 @@ def _in_one_format(builder: FixedBuilder, node: Node) -> Node:
     """Quantize constants and map codes of operands whose format is not the result's."""
     target = builder.take_format(node)
     operands: dict[str, str] = {}
-    for position, name in enumerate(node.inputs):
+    for position, name in enumerate(node.numbers):
         data = builder.tensors[name].data
         if name in operands:
             continue
@@ -145,7 +153,7 @@ def _in_one_format(builder: FixedBuilder, node: Node) -> Node:
             operands[name] = name
         else:
             operands[name] = builder.requantized(node, name, target)
-    return replace(node, inputs=tuple(operands[name] for name in node.inputs))
+    return replace(node, inputs=tuple(operands.get(name, name) for name in node.inputs))
 
 
 @converts("mul")

@@ -53,7 +53,8 @@ def _hands_on(node: Node) -> bool:
 
 def _behind(graph: Graph, name: str) -> set[str]:
     def after(tensor: str) -> Iterable[str]:
-        return (node.name for node in graph.consumers(tensor) if _hands_on(node))
+        readers = graph.consumers(tensor)
+        return (node.name for node in readers if _hands_on(node) and tensor in node.numbers)
 
     return _reached(name, after)
 
@@ -61,7 +62,7 @@ def _behind(graph: Graph, name: str) -> set[str]:
 def _before(graph: Graph, name: str) -> set[str]:
     def before(tensor: str) -> Iterable[str]:
         node = graph.producer(tensor)
-        return node.inputs if node is not None and _hands_on(node) else ()
+        return node.numbers if node is not None and _hands_on(node) else ()
 
     return _reached(name, before)
 

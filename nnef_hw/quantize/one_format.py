@@ -26,7 +26,7 @@ def format_owners(graph: Graph) -> dict[str, str]:
         keeps = node.has(Trait.KEEPS_FORMAT) and node.name in owners
         if keeps or node.has(Trait.ONE_FORMAT):
             owner = owners.get(node.name, node.name)
-            owners.update((name, owner) for name in node.inputs if _is_free(graph, name))
+            owners.update((name, owner) for name in node.numbers if _is_free(graph, name))
     return owners
 
 
@@ -37,7 +37,7 @@ def exact_operands(graph: Graph) -> frozenset[str]:
         hands_on = node.has(Trait.ONE_FORMAT) or node.has(Trait.KEEPS_FORMAT)
         is_exact = node.has(Trait.EXACT_TABLE) or node.has(Trait.SHORT_OPERANDS)
         if is_exact or (hands_on and node.name in found):
-            found.update(node.inputs)
+            found.update(node.numbers)
     return frozenset(found)
 
 
@@ -45,16 +45,21 @@ def contracted_operands(graph: Graph) -> frozenset[str]:
     """Return the operands of products of two activations, and tensors that share their format."""
     found: set[str] = set()
     for node in reversed(graph.nodes):
-        keeps = node.has(Trait.KEEPS_FORMAT) and node.name in found
-        if keeps or node.has(Trait.CONTRACTS):
-            found.update(node.inputs)
+        hands_on = node.has(Trait.KEEPS_FORMAT) or node.has(Trait.INDEXED)
+        if (hands_on and node.name in found) or node.has(Trait.CONTRACTS):
+            found.update(node.numbers)
     return frozenset(found)
 
 
-def computing_node(graph: Graph, name: str) -> Node | None:
-    """Return the node whose values a tensor holds, behind those that keep formats."""
+def computing_node(graph: Graph, name: str, until: Trait | None = None) -> Node | None:
+    """Return the node whose values a tensor holds, behind those that keep formats.
+
+    Or one of these that has a trait, if that is nearer.
+    """
     node = graph.producer(name)
     while node is not None and node.has(Trait.KEEPS_FORMAT):
+        if until is not None and node.has(until):
+            return node
         node = graph.producer(node.inputs[0])
     return node
 

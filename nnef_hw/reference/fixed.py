@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.arithmetic.arrays import Array
+from nnef_hw.arithmetic.places import check_places
 from nnef_hw.errors import SampleError
 from nnef_hw.ir import Graph, Node
 from nnef_hw.ir.batch import join_batch
+from nnef_hw.ir.input_readers import index_count
 from nnef_hw.ir.layers import Codes, format_of, layers_of
 from nnef_hw.reference.float import check_inputs
 from nnef_hw.reference.running.loops import run_schedule, schedule
@@ -85,6 +87,8 @@ def quantize_inputs(
     for name, x in check_inputs(graph, inputs).items():
         tensor = graph.tensor(name)
         qtype, scales = format_of(tensor), graph.features.get(name)
+        if count := index_count(graph, name):
+            check_places(name, x, count)
         step: object = qtype.scale
         lo, hi = qtype.dequantize([qtype.lo, qtype.hi]).tolist()
         if scales is None:

@@ -35,6 +35,9 @@ from nnef_hw.reference.real import (
     matmul as float_matmul,
 )
 from nnef_hw.reference.real import (
+    places as float_places,
+)
+from nnef_hw.reference.real import (
     pool as float_pool,
 )
 from nnef_hw.reference.real import (
@@ -68,6 +71,7 @@ _OPERATOR_MODULES = (
     float_conv,
     float_elementwise,
     float_matmul,
+    float_places,
     float_pool,
     float_reduce,
     float_regions,

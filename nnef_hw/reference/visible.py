@@ -218,6 +218,27 @@ def _same(values: _Values, node: Node, result: Interval) -> tuple[Interval, ...]
     return (result,) * len(node.inputs)
 
 
+@rules("lookup")
+def _of_table(values: _Values, node: Node, result: Interval) -> tuple[Interval, ...]:
+    """Rows are handed on; a place tells which one."""
+    del values, node
+    return result, EVERYTHING
+
+
+@rules("causal_mask")
+def _masked(values: _Values, node: Node, result: Interval) -> tuple[Interval, ...]:
+    """Hand on what is not hidden."""
+    del values, node
+    return result, EVERYTHING
+
+
+@rules("write_row")
+def _with_row(values: _Values, node: Node, result: Interval) -> tuple[Interval, ...]:
+    """Hand on the cache, but for a row."""
+    del values, node
+    return result, result, EVERYTHING
+
+
 @rules(Trait.WEIGHTS)
 def _layer(values: _Values, node: Node, result: Interval) -> tuple[Interval, ...]:
     """See inputs unless each is scaled alone; a bias takes sums beyond the limits."""

@@ -32,7 +32,9 @@ class ContractionArray(wiring.Component):
     i : In(stream.Signature(window_layout))
         Words of rows.
     w : In(stream.Signature(beat_layout))
-        Codes of matrices, one per beat.
+        Codes of matrices, one per beat; those of a row of a cache (:class:`RowWriter`).
+    place : In(stream.Signature(beat_layout))
+        Place of that row; only of a cache.
     o : Out(stream.Signature(sum_layout))
     """
 
@@ -42,9 +44,14 @@ class ContractionArray(wiring.Component):
         self.writer = writer
         word = window_layout(bits=part.in_bits, signed=part.in_signed, lanes=part.array.lanes)
         code = beat_layout(bits=part.writer.in_bits, signed=part.writer.in_signed, lanes=1)
+        place = {}
+        if part.is_cached:
+            layout = beat_layout(bits=part.writer.place_bits, signed=False, lanes=1)
+            place = {"place": In(stream.Signature(layout))}
         super().__init__({
             "i": In(stream.Signature(word)),
             "w": In(stream.Signature(code)),
+            **place,
             "o": Out(stream.Signature(sum_layout(part.acc_bits, part.array.out_lanes))),
         })
 
@@ -54,6 +61,8 @@ class ContractionArray(wiring.Component):
         m.submodules.array = array
         m.submodules.writer = writer
         wiring.connect(m, wiring.flipped(self.w), writer.i)
+        if part.is_cached:
+            wiring.connect(m, wiring.flipped(self.place), writer.place)
         accept = Signal()
         m.d.comb += [
             array.i.valid.eq(self.i.valid & writer.o.valid),

@@ -3,11 +3,12 @@
 from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
 from nnef_hw import parts
 from nnef_hw.rtl.streams.stream import beat_layout
 
-__all__ = ["WeightWriter"]
+__all__ = ["RowWriter", "WeightWriter"]
 
 
 class WeightWriter(wiring.Component):
@@ -34,7 +35,7 @@ class WeightWriter(wiring.Component):
 
     unproved = "what it promises holds with what reads the halves: proved with ContractionArray"
 
-    def __init__(self, part: parts.WeightWriter):
+    def __init__(self, part: parts.WeightWriter, **members):
         self.part = part
         memory = part.memory
         code = beat_layout(bits=part.in_bits, signed=part.in_signed, lanes=1)
@@ -45,6 +46,7 @@ class WeightWriter(wiring.Component):
             "write_data": Out(memory.gathered * memory.bits),
             **{f"write_enable{group}": Out(memory.banks(rows))
                for group, rows in enumerate(memory.group_sizes)},
+            **members,
         })
 
     def elaborate(self, platform):
@@ -53,11 +55,12 @@ class WeightWriter(wiring.Component):
         accept = Signal()
         whole = Signal()
         m.d.comb += accept.eq(self.i.valid & self.i.ready)
-        steps = {"m": self._matrix, "k": self._inner, "n": self._column}
         axes = {}
+        # of the axis that is innermost one says what is gathered; a place says nothing
+        self._lane_ends = self._row_ends = Const(1)
         step = accept
         for axis in reversed(memory.product.order):
-            axes[axis], step = steps[axis](m, step)
+            axes[axis], step = self._axis(m, axis, step)
         m.d.comb += whole.eq(step)
         half = self._halves(m, whole)
 
@@ -83,6 +86,15 @@ class WeightWriter(wiring.Component):
             is_written = accept & complete & (group == number)
             m.d.sync += enable.eq(Mux(is_written, Const(1, count) << bank, 0))
         return m
+
+    def _axis(self, m, axis, step):
+        """Count along an axis; return the place of a code, and whether it begins anew."""
+        steps = {"m": self._matrix, "k": self._inner, "n": self._column}
+        return steps[axis](m, step)
+
+    def _may_take(self):
+        """Return whether a code may be taken while there is room."""
+        return Const(1)
 
     def _matrix(self, m, step):
         """Count matrices; return the number and whether it begins anew."""
@@ -138,14 +150,15 @@ class WeightWriter(wiring.Component):
 
     def _halves(self, m, whole):
         """Offer full halves, and say which one is written."""
+        halves = self.part.memory.halves
         taken = Signal()
         freed = Signal()
         half = Signal()
         offered = Signal()
-        full = Signal(range(3))
-        available = Signal(range(3))
+        full = Signal(range(halves + 1))
+        available = Signal(range(halves + 1))
         m.d.comb += [
-            self.i.ready.eq(full != 2),
+            self.i.ready.eq((full != halves) & self._may_take()),
             self.o.valid.eq(available != 0),
             self.o.payload.eq(offered),
             taken.eq(self.o.valid & self.o.ready),
@@ -157,12 +170,81 @@ class WeightWriter(wiring.Component):
             later = register
         m.d.comb += freed.eq(later)
         m.d.sync += [
-            half.eq(half ^ whole),
-            offered.eq(offered ^ taken),
             full.eq(full + whole - freed),
             available.eq(available + whole - taken),
         ]
+        if halves > 1:
+            m.d.sync += [half.eq(half ^ whole), offered.eq(offered ^ taken)]
         return half
+
+
+class RowWriter(WeightWriter):
+    """Put a row of a cache where an array reads it: the other rows stay as they are.
+
+    Golden model: :func:`nnef_hw.arithmetic.places.write_rows` of codes less their zero point, after
+    reset of zeros; the rest is that of :class:`WeightWriter`, of one half. It writes the zeros
+    after reset, a word per cycle, and takes the first row then. A place beyond the last is that.
+
+    Members
+    -------
+    i : In(stream.Signature(beat_layout))
+        Codes of a row, one per beat.
+    place : In(stream.Signature(beat_layout))
+        The place of a row, which is taken with its last code.
+    o, write_address, write_data, write_enable0 ... : Out
+        Those of a :class:`WeightWriter`.
+    """
+
+    unproved = "tests simulate it under stalls, with the array that reads the cache"
+
+    def __init__(self, part: parts.RowWriter):
+        place = beat_layout(bits=part.place_bits, signed=False, lanes=1)
+        super().__init__(part, place=In(stream.Signature(place)))
+
+    def elaborate(self, platform):
+        self._is_cleared = Signal(name="is_cleared")
+        m = super().elaborate(platform)
+        memory = self.part.memory
+        sweep = Signal(range(memory.depth))
+        enables = [getattr(self, f"write_enable{n}") for n in range(len(memory.group_sizes))]
+        with m.If(~self._is_cleared):
+            m.d.sync += [
+                sweep.eq(sweep + 1),
+                self._is_cleared.eq(sweep == memory.depth - 1),
+                self.write_address.eq(sweep),
+                self.write_data.eq(0),
+                *(enable.eq(~Const(0, len(enable))) for enable in enables),
+            ]
+        return m
+
+    def _may_take(self):
+        return self._is_cleared & self.place.valid
+
+    def _axis(self, m, axis, step):
+        """Take the axis of rows from the place; the others are counted."""
+        memory = self.part.memory
+        if axis != memory.product.row_axis:
+            return super()._axis(m, axis, step)
+        last = self.part.rows - 1
+        given = self.place.payload.data[0]
+        place = Signal(range(self.part.rows), name="row_place")
+        m.d.comb += [
+            place.eq(Mux(given > last, last, given)),
+            self.place.ready.eq(step),
+        ]
+        if axis == "k":
+            lanes = memory.lanes
+            return ((place, Const(0, 1)) if memory.words == 1 else
+                    (place[:exact_log2(lanes)], place[exact_log2(lanes):])), step
+        within, base = place, Const(0, 1)
+        if memory.passes > 1:
+            bits = exact_log2(memory.rows)
+            within, base = place[:bits], place[bits:] * memory.words
+        row, group = within, Const(0, 1)
+        if len(memory.group_sizes) > 1:
+            bits = exact_log2(memory.group_rows)
+            row, group = within[:bits], within[bits:]
+        return (row, group, base), step
 
 
 def _counted(m, step, extent, *, name):

@@ -11,7 +11,9 @@ from cases import CODES, Case
 from nnef_hw.arithmetic.interpolation import Places
 from nnef_hw.arithmetic.numerics import QType, choose_add_requant
 from nnef_hw.hardware.devices import Device
+from nnef_hw.parts.functions.causal_mask import CausalMask
 from nnef_hw.parts.functions.eltwise import EltwiseExtremum, EltwiseProduct, EltwiseSum
+from nnef_hw.parts.functions.lookup import Lookup
 from nnef_hw.parts.images.depthtospace import DepthToSpace
 from nnef_hw.parts.images.interpolate import Interpolate
 from nnef_hw.parts.images.pad import Pad
@@ -42,6 +44,7 @@ def stream_cases(device: Device) -> Iterator[Case]:
         yield Case(Concat(runs=runs, **CODES))
     yield Case(Concat(runs=(16, 16), bits=16, signed=True))
     yield from _constants(device)
+    yield from _places(device)
     yield from _states(device)
     yield from _moves(device)
     yield from _interpolations(device)
@@ -69,6 +72,26 @@ def _products() -> Iterator[Case]:
         product = EltwiseProduct(in_bits=bits, in_signed=(True, True))
         # Without zero points nothing is subtracted, which a plan does not know.
         yield Case(product, {"in_zero_points": zeros}, typical=any(zeros))
+
+
+def _places(device: Device) -> Iterator[Case]:
+    rng = np.random.default_rng(0)
+    for rows, channels, lanes, style in (
+        (16, 16, 1, "block"), (27, 16, 1, "block"), (27, 27, 1, "block"), (200, 12, 4, "block"),
+        (64, 64, 2, "block"), (16, 16, 1, "logic"), (27, 16, 1, "logic"), (27, 12, 2, "logic"),
+        (8, 4, 1, "logic"),
+    ):  # fmt: skip
+        lookup = Lookup(
+            rows=rows, channels=channels, in_bits=(rows - 1).bit_length(), bits=8, signed=True,
+            lanes=lanes, ram=device.ram, style=style,
+        )  # fmt: skip
+        yield Case(lookup, {"codes": rng.integers(-128, 128, (rows, channels)).tolist()})
+    for channels in (8, 16, 50, 256):
+        for bits in (4, 8):
+            place = (channels - 1).bit_length()
+            yield Case(
+                CausalMask(channels=channels, pixels=4, bits=bits, signed=True, place_bits=place)
+            )
 
 
 def _constants(device: Device) -> Iterator[Case]:

@@ -56,7 +56,7 @@ def test_an_array_convolves_what_a_line_buffer_gives(kind, stride, rng):
 def test_rows_are_multiplied_by_matrices_of_the_other_operand(rng):
     """Straight from what a contraction is; columns are those of each pass."""
     for example in EXAMPLES["ContractionArray"].values():
-        if example.stimulus is None:
+        if example.stimulus is None or example.part.is_cached:
             continue
         part, product = example.part, example.part.writer.memory.product
         words, codes = example.stimulus(rng)
@@ -72,6 +72,28 @@ def test_rows_are_multiplied_by_matrices_of_the_other_operand(rng):
         ]
         expected = (np.array(sums) << part.gain).reshape(-1, part.array.out_lanes)
         assert (part.compute(words, codes) == expected).all()
+
+
+def test_rows_are_multiplied_by_what_was_written_into_a_cache(rng):
+    """A cache is a matrix whose last row at each place is kept, and that is written anew."""
+    for example in EXAMPLES["ContractionArray"].values():
+        if not example.part.is_cached:
+            continue
+        part = example.part
+        writer = part.writer
+        words, codes, places = example.stimulus(rng)
+        cache = np.full((example.frames, writer.rows, writer.codes), writer.zero_point)
+        for n, place in enumerate(places[:, 0].tolist()):
+            cache[n:, min(place, writer.rows - 1)] = codes.reshape(len(places), -1)[n]
+        assert (cache[-1] == writer.zero_point).all(axis=1).any() or writer.rows == 1
+        memory = replace(writer.memory, halves=2)
+        usual = parts.WeightWriter(
+            memory=memory, in_bits=writer.in_bits, in_signed=writer.in_signed,
+            zero_point=writer.zero_point,
+        )  # fmt: skip
+        whole = replace(part, array=replace(part.array, weights=memory), writer=usual)
+        expected = whole.compute(words, cache.reshape(-1, 1))
+        assert (part.compute(words, codes, places) == expected).all()
 
 
 @pytest.mark.parametrize("array", ["SystolicArray", "DepthwiseArray"])

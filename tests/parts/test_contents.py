@@ -32,6 +32,8 @@ S4 = {"bits": 4, "signed": True, "ram": RAM}
 CONSTANT = parts.Constant(count=2, repeats=1, **S4)
 STATE = parts.State(count=2, **S4)
 
+LOOKUP = parts.Lookup(rows=2, channels=2, in_bits=1, bits=4, signed=False, ram=RAM)
+
 SCALED = REQUANTIZERS["Requantizer"]["typical"].part
 AVERAGE = REQUANTIZERS["AverageRequantizer"]["verilog"]
 REFUSED = {
@@ -58,6 +60,8 @@ REFUSED = {
     "State of 4 bits cannot hold 8": (STATE, {"codes": [7, 8]}),
     "State needs 2 codes, not 1": (STATE, {"codes": [7]}),
     "State of equal codes has several": (STATE, {"codes": [7, 6]}),
+    "Lookup needs 2 rows of 2 codes": (LOOKUP, {"codes": [[1, 2], [3]]}),
+    "Lookup of 4 bits cannot hold 16": (LOOKUP, {"codes": [[1, 2], [3, 16]]}),
     "Requantizer has 2 biases for 3 channels": (SCALED, {"requant": TYPICAL[0], "bias": (1, 2)}),
     "Requantizer has 2 mult for 3 biases": (
         SCALED, {"requant": Requant((1, 2), 23, 7, 0, 255), "bias": TYPICAL[1]},

@@ -243,6 +243,41 @@ def _contraction(call: Call) -> list[Shape]:
     return [(x[0], sizes.columns, *x[2:])]
 
 
+def _lookup(call: Call) -> list[Shape]:
+    table, index = (tensor.shape for tensor in call.inputs)
+    if len(table) != 2:
+        raise call.error(f"the table of shape {list(table)} has no rows", "use [rows, channels]")
+    if index[:2] != (1, 1):
+        raise call.error(f"integers of shape {list(index)} are no image", "use [1, 1, ...]")
+    return [(1, table[1], *index[2:])]
+
+
+def _causal_mask(call: Call) -> list[Shape]:
+    axes = check_axes(call, len(call.inputs[0].shape))
+    if len(axes) != 1:
+        raise call.error(f"axes {axes} are not one dimension", at="axes")
+    _check_place(call)
+    return same(call)
+
+
+def _write_row(call: Call) -> list[Shape]:
+    cache, row = (tensor.shape for tensor in call.inputs[:2])
+    if len(cache) != 3 or row != cache[:2]:
+        raise call.error(
+            f"a row of shape {list(row)} does not fit a cache of shape {list(cache)}",
+            "use [1, C] and [1, C, T]",
+        )
+    _check_place(call)
+    return same(call)
+
+
+def _check_place(call: Call) -> None:
+    """Refuse a place that is not one integer."""
+    place = call.inputs[-1]
+    if math.prod(place.shape) != 1:
+        raise call.error(f"{place.name!r} of shape {list(place.shape)} is not one number")
+
+
 def _topk(call: Call) -> list[Shape]:
     source, k = call.inputs[0].shape, call.attrs["k"]
     axis = check_axis(call, len(source))
@@ -319,6 +354,9 @@ _RULES: dict[str, Rule] = {
     "interpolate": _interpolate,
     "contraction": _contraction,
     "normalize": _normalize,
+    "lookup": _lookup,
+    "causal_mask": _causal_mask,
+    "write_row": _write_row,
     "topk": _topk,
     "one_hot": _one_hot,
     "trilu": _trilu,

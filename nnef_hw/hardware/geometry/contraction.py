@@ -53,6 +53,17 @@ class Contraction:
         return tuple(named[axis] for axis in self.order)
 
     @property
+    def row_axis(self) -> str:
+        """The outermost axis of the stream along which there are several elements."""
+        pairs = zip(self.order, self.extents, strict=True)
+        return next((axis for axis, extent in pairs if extent > 1), self.order[-1])
+
+    @property
+    def outer_rows(self) -> int:
+        """Elements along that axis."""
+        return self.extents[self.order.index(self.row_axis)]
+
+    @property
     def codes(self) -> int:
         """Elements of a set of matrices."""
         return self.matrices * self.inner * self.columns

@@ -22,12 +22,14 @@ from nnef_hw.ir.layers.moves import (
     Upsample,
 )
 from nnef_hw.ir.layers.normalization import Normalization
+from nnef_hw.ir.layers.places import CausalMask, Lookup, WriteRow
 from nnef_hw.ir.layers.pool import MaxPool, Pool, SumPool
 from nnef_hw.ir.layers.steps import BeginSteps, JoinSteps, LastStep, ReverseSteps, SplitSteps
 
 __all__ = [
     "ArgExtremum",
     "BeginSteps",
+    "CausalMask",
     "Codes",
     "Concat",
     "Contraction",
@@ -39,6 +41,7 @@ __all__ = [
     "JoinSteps",
     "LastStep",
     "Layer",
+    "Lookup",
     "MaxPool",
     "Move",
     "Normalization",
@@ -56,6 +59,7 @@ __all__ = [
     "Table",
     "Transpose",
     "Upsample",
+    "WriteRow",
     "format_of",
     "image_of",
     "layer_of",

@@ -12,6 +12,7 @@ from nnef_hw.ir.layers import (
     functions,
     moves,
     normalization,
+    places,
     pool,
     steps,
 )
@@ -19,7 +20,9 @@ from nnef_hw.ir.layers.layer import Layer, layers
 
 __all__ = ["layer_of", "layers_of"]
 
-LAYERS = (contraction, convolution, elementwise, functions, moves, normalization, pool, steps)
+LAYERS = (
+    contraction, convolution, elementwise, functions, moves, normalization, places, pool, steps,
+)  # fmt: skip
 """The modules that register classes of layers."""
 
 layers.require_all()

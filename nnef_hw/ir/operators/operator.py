@@ -38,6 +38,8 @@ class Trait(Enum):
     """Computes a pixel of the result from all channels of a pixel."""
     INDEX = auto()
     """The result is the place of an element, no real number."""
+    INDEXED = auto()
+    """The last operand is an integer, the place of a row; one beyond the last row is that."""
 
     MOVES = auto()
     """Nothing but another order, or another shape, of the elements."""
@@ -105,6 +107,8 @@ class CanonicalOperator(Operator):
         What becomes of it in streaming hardware, in the words of docs/operators.md.
     borders
         What may be around an image that it pads.
+    place_axis
+        Axis of the first operand that its integer operand counts along, if it is indexed.
     """
 
     attributes: frozenset[str]
@@ -112,3 +116,4 @@ class CanonicalOperator(Operator):
     hardware: str
     parsed: type[Attributes] | None = None
     borders: tuple[str, ...] = ()
+    place_axis: int = 0

@@ -12,7 +12,7 @@ from nnef_hw.arithmetic.numerics import IntArray
 from nnef_hw.hardware.devices import Device, Resources
 from nnef_hw.hardware.geometry.blockram import Tiling
 from nnef_hw.parts.arrays.array import SystolicArray
-from nnef_hw.parts.arrays.weight_writer import WeightWriter
+from nnef_hw.parts.arrays.weight_writer import RowWriter, WeightWriter
 from nnef_hw.parts.base.part import LogicProducts, Part
 from nnef_hw.parts.base.timing import Kernel, Process, Stream
 
@@ -44,6 +44,11 @@ class ContractionArray(Part, of_parts=True):
     gain: int = 0
 
     @property
+    def is_cached(self) -> bool:
+        """Whether the second stream brings a row of a cache, and a third one its place."""
+        return isinstance(self.writer, RowWriter)
+
+    @property
     def acc_bits(self) -> int:
         """Width of sums that leave."""
         return self.array.acc_bits + self.gain
@@ -67,7 +72,7 @@ class ContractionArray(Part, of_parts=True):
     def dsp(self, device: Device) -> int:
         return self.array.dsp(device)
 
-    def compute(self, words: IntArray, matrices: IntArray) -> IntArray:
+    def compute(self, words: IntArray, *matrices: IntArray) -> IntArray:
         """Return the sums [beats, out_lanes] of rows by matrices.
 
         Parameters
@@ -75,13 +80,13 @@ class ContractionArray(Part, of_parts=True):
         words
             Rows, once for each pass: [passes, words, lanes].
         matrices
-            Codes [beats, 1] in the order of the product.
+            Codes [beats, 1] in the order of the product; of a cache those of rows, and places.
         """
         array, product = self.array, self.writer.memory.product
         lines = words.reshape(-1, array.passes, array.words * array.lanes)[..., : product.inner]
         # a set of matrices is what a frame or a part of it has
         rows = (lines - self.zero_point).reshape(-1, product.rows, *lines.shape[1:])
-        weights = self.writer.compute(matrices)
+        weights = self.writer.compute(*matrices)
         streams = weights.reshape(len(rows), -1, product.extents[-1]).swapaxes(1, 2)
         sums = np.empty((len(rows), product.rows, product.columns), np.int64)
         for n in range(array.passes):
@@ -115,14 +120,15 @@ class ContractionArray(Part, of_parts=True):
         return [component, component.writer, *self.array.made(component.array)]
 
     def operands(self, component: Any) -> list[Any]:
-        return [component.i, component.w]
+        place = [component.place] if self.is_cached else []
+        return [component.i, component.w, *place]
 
     def arrivals(self, component: Any) -> tuple[Any, Any]:
         return component.i.valid, component.i.ready
 
     def start(self, kernel: Kernel, *origins: Stream) -> Stream:
-        rows, matrices = origins
-        halves, target = self.writer.start(kernel, matrices), kernel.stream()
+        rows, *matrices = origins
+        halves, target = self.writer.start(kernel, *matrices), kernel.stream()
         kernel.start(self._multiply(target, rows, halves))
         return target
 

@@ -109,6 +109,8 @@ class WeightRom(WeightStore):
 class WeightMemory(WeightStore):
     """Memories of matrices that a stream writes, in two halves: one is written, one is used.
 
+    A cache, of which a frame writes a row, is one half that stays.
+
     A word of an array's group has ``lanes`` weights for each of its rows. Those that come one
     after the other in the stream are gathered and written at once, so far as they are of one word:
     the lanes of a row, the rows of a lane, or single weights. As many memories does a group have.
@@ -125,6 +127,8 @@ class WeightMemory(WeightStore):
         Width of a weight.
     style
         ``"block"`` for block RAM, or ``"distributed"`` for LUT RAM.
+    halves
+        1 for a cache, else 2.
     """
 
     product: Contraction
@@ -133,6 +137,7 @@ class WeightMemory(WeightStore):
     lanes: int
     bits: int
     style: str = "block"
+    halves: int = 2
 
     component = "nnef_hw.rtl.arrays.weights:WeightBank"
 
@@ -160,7 +165,7 @@ class WeightMemory(WeightStore):
     @property
     def page_bits(self) -> int:
         """Width of the number of a matrix, and of a half."""
-        return counter_bits(self.product.matrices) + 1
+        return max(1, counter_bits(self.product.matrices) + self.halves - 1)
 
     @property
     def address_bits(self) -> int:
@@ -170,9 +175,9 @@ class WeightMemory(WeightStore):
     @property
     def depth(self) -> int:
         """Words of both halves, up to the last that is used."""
-        half = 1 << self.address_bits - 1
+        first = (self.halves - 1) << self.address_bits - 1
         last = (self.product.matrices - 1 << self.word_bits) + self.passes * self.words
-        return half + last
+        return first + last
 
     @property
     def gathered(self) -> int:

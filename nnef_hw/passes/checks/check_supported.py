@@ -9,6 +9,7 @@ import numpy as np
 
 from nnef_hw.errors import Location, NnefHwError, UnsupportedError
 from nnef_hw.ir import Graph, Node, Trait
+from nnef_hw.ir.input_readers import index_count
 from nnef_hw.ir.operators import CanonicalOperator, PerOperator, PoolAttributes
 from nnef_hw.passes.checks.check_data_movement import check_data_movement
 from nnef_hw.passes.checks.supported_part import BY_HOST
@@ -142,7 +143,7 @@ def find_differing(graph: Graph) -> list[NnefHwError]:
 def _input_problems(graph: Graph) -> Iterator[tuple[str, NnefHwError]]:
     for name in (*graph.inputs, *graph.states):
         tensor = graph.tensor(name)
-        if tensor.dtype != "scalar":
+        if tensor.dtype != "scalar" and not index_count(graph, name):
             what = "variable" if name in graph.states else "input"
             yield (
                 name,
@@ -199,7 +200,7 @@ def _contents(graph: Graph, node: Node, hidden: Mapping[str, Interval]) -> Itera
 
     Infinity is one if its readers cannot tell it from numbers: a softmax gives either no weight.
     """
-    for name in node.inputs if node.op != "reshape" else ():
+    for name in node.numbers if node.op != "reshape" else ():
         tensor = graph.tensor(name)
         if tensor.dtype != "scalar":
             yield (
@@ -384,10 +385,33 @@ def _nothing(graph: Graph, node: Node) -> Iterator[Problem]:
 @checks(Trait.ALONG_CHANNELS)
 def _axis_one(graph: Graph, node: Node) -> Iterator[Problem]:
     axes, shape = list(node.attrs.get("axes", [1])), graph.tensor(node.inputs[0]).shape
+    if node.has(Trait.INDEXED):
+        yield from _place(graph, node)
     if axes != [1]:
         yield f"axes {axes} are not supported", "use axes = [1]"
     elif shape[0] != 1:
         yield f"its input has shape {list(shape)}", "use a batch of 1"
+
+
+@checks("lookup")
+def _lookup(graph: Graph, node: Node) -> Iterator[Problem]:
+    if graph.tensor(node.inputs[0]).data is None:
+        yield "its table is computed", "use a constant table"
+    yield from _place(graph, node)
+
+
+@checks("write_row")
+def _write_row(graph: Graph, node: Node) -> Iterator[Problem]:
+    yield from _place(graph, node)
+
+
+def _place(graph: Graph, node: Node) -> Iterator[Problem]:
+    """Refuse a place that is computed: it must be what an input holds."""
+    name = node.inputs[-1]
+    while (producer := graph.producer(name)) is not None and producer.has(Trait.RESHAPES):
+        name = producer.inputs[0]
+    if name not in graph.inputs:
+        yield f"its place {authors_name(graph, name)!r} is computed", "let it be an input"
 
 
 checks.require_all()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
-from nnef_hw.ir import Graph, Node
+from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.passes.forms.lower_bias import LowerBias
 from nnef_hw.passes.forms.lower_matmul import LowerMatmul
 from nnef_hw.passes.rewriting.editor import Editor, reshape_node
@@ -28,7 +28,8 @@ class LowerContraction(Pass):
 
     Where layers give the rows of all heads before those of the next token, the product takes them
     so, and gives its rows likewise: moves that split heads and join them leave streams as they are.
-    Else it takes all rows of a matrix, then those of the next.
+    Else it takes all rows of a matrix, then those of the next. All matrices of a cache are one set:
+    they are there when the first row comes.
 
     Left alone: products with a constant, which are :class:`.LowerMatmul`'s.
     """
@@ -137,8 +138,9 @@ def _emit(editor: Editor, node: Node, product: _Product) -> None:
     )
 
     of_sums = 2 * product.rank - 3 - product.of_columns
-    sets = [] if by_token else matrices
-    parts = {"m": matrices if by_token else [], "k": [of_sums], "n": product.columns}
+    in_one_set = by_token or _is_cache(editor, node.inputs[1])
+    sets = [] if in_one_set else matrices
+    parts = {"m": matrices if in_one_set else [], "k": [of_sums], "n": product.columns}
     order = sorted(parts, key=_places(editor, node.inputs[1], product.rank, parts).__getitem__)
     outer, middle, inner = (parts[letter] for letter in order)
     volumes = [prod(second[axis] for axis in axes) for axes in (outer, middle, inner, sets)]
@@ -147,11 +149,11 @@ def _emit(editor: Editor, node: Node, product: _Product) -> None:
         (1, volumes[2], volumes[3] * volumes[0], volumes[1]),
     )
 
-    behind = sequence[sequence.index(matrices[-1]) + 1 :] if by_token else []
+    behind = sequence[sequence.index(matrices[-1]) + 1 :] if matrices and in_one_set else []
     count = prod(first[axis] for axis in matrices)
     attrs = {
-        "sets": 1 if by_token else count,
-        "matrices": count if by_token else 1,
+        "sets": 1 if in_one_set else count,
+        "matrices": count if in_one_set else 1,
         "repeats": prod(first[axis] for axis in behind),
         "order": "".join(order),
         "scale": 1.0,
@@ -194,6 +196,14 @@ def _comes_by_token(editor: Editor, node: Node, product: _Product) -> bool:
     if source is None or not product.matrices:
         return False
     return source[product.of_rows] < min(source[axis] for axis in product.matrices)
+
+
+def _is_cache(editor: Editor, name: str) -> bool:
+    """Whether a tensor is a cache of which a row was written, perhaps moved."""
+    node = editor.emitted(editor.resolve(name))
+    while node is not None and node.has(Trait.MOVES):
+        node = editor.emitted(editor.resolve(node.inputs[0]))
+    return node is not None and node.op == "write_row"
 
 
 def _places(

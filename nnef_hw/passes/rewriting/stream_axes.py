@@ -22,7 +22,7 @@ def axes_before(editor: Editor, name: str, rank: int) -> list[int] | None:
     traits = Trait.MOVES, Trait.TABLE, Trait.ELEMENTWISE, Trait.ALONG_CHANNELS
     is_moved = False
     while node := editor.emitted(editor.resolve(name)):
-        [source, *others] = [x for x in node.inputs if editor.data(x) is None]
+        [source, *others] = [x for x in node.numbers if editor.data(x) is None]
         if others or not any(map(node.has, traits)):
             break
         if node.op == "transpose":

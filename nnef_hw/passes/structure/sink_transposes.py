@@ -40,7 +40,8 @@ class SinkTransposes(Pass):
             if axes is None:
                 editor.keep(node)
                 continue
-            inputs = [_turned_back(editor, node, name, axes) for name in node.inputs]
+            inputs = [_turned_back(editor, node, name, axes) for name in node.numbers]
+            inputs += node.inputs[len(inputs) :]
             shape = editor.shape(node.name)
             inner_shape = tuple(shape[axis] for axis in np.argsort(axes))
             inner = editor.activation(f"{node.name}_image", inner_shape, editor.tensors[node.name])
@@ -58,7 +59,7 @@ def _common_axes(editor: Editor, node: Node) -> list[int] | None:
     """Return how all activations that a node reads are transposed; None if they are not alike."""
     if not _is_movable(node):
         return None
-    names = [name for name in node.inputs if editor.data(name) is None]
+    names = [name for name in node.numbers if editor.data(name) is None]
     before = [editor.emitted(editor.resolve(name)) for name in names]
     moves = [move for move in before if move is not None and move.op == "transpose"]
     if not moves or len(moves) != len(names):

@@ -139,6 +139,13 @@ def _contraction(case: _Case) -> Taps:
     )
 
 
+@_taps("lookup", "write_row")
+def _placed(case: _Case) -> Taps:
+    raise NotInStepsError(
+        "an integer chooses one of its rows", "give its network a step at a time, without --stream"
+    )
+
+
 @_taps("slice")
 def _slice(case: _Case) -> Taps:
     part = case.node.attributes(SliceAttributes)

@@ -140,7 +140,12 @@ def trace_beats(
 
 
 def _trace(operands: Sequence[RecordedStream], taking_turns: bool) -> Trace:
-    """Merge streams that are accepted in turn, or all at once when the last has come."""
+    """Merge streams that are accepted in turn, or all at once when the last has come.
+
+    One that has fewer items than the first, such as a place, is not of these.
+    """
+    if not taking_turns:
+        operands = [x for x in operands if len(x.times) == len(operands[0].times)]
     offered = [np.array(stream.offers) for stream in operands]
     accepted = [np.array(stream.times) for stream in operands]
     if not taking_turns:

@@ -16,7 +16,7 @@ from nnef_hw.ir import layers
 from nnef_hw.parts import Part
 from nnef_hw.parts.arrays.array import SystolicArray
 from nnef_hw.parts.arrays.contraction import ContractionArray
-from nnef_hw.parts.arrays.weight_writer import WeightWriter
+from nnef_hw.parts.arrays.weight_writer import RowWriter, WeightWriter, divides_places
 from nnef_hw.parts.arrays.weights import WeightMemory
 from nnef_hw.parts.streams.width import Pack
 from nnef_hw.parts.windows.linebuffer import LineBuffer
@@ -76,10 +76,9 @@ class ContractionFolding(ArrayFolding):
     def array(self, layer: ContractionLayer, device: Device) -> ContractionArray:
         """Return the array with its memory of weights."""
         second = layer.second
-        memory = WeightMemory(
-            ram=device.ram, product=layer.product, rows=self.rows, group_rows=self.group_rows,
-            lanes=self.lanes, bits=layer.w_bits, style=self.weight_style,
-        )  # fmt: skip
+        memory = layer.memory(
+            self.rows, self.lanes, self.group_rows, device, style=self.weight_style
+        )
         array = SystolicArray(
             channels=layer.out_channels, words=memory.words, rows=self.rows, lanes=self.lanes,
             group_rows=self.group_rows, kept_passes=self.kept_passes, x_bits=layer.x_bits,
@@ -87,10 +86,15 @@ class ContractionFolding(ArrayFolding):
             in_dsp=self.in_dsp, weights=memory, weight_delay=device.weight_delay,
             out_lanes=layer.result_lanes,
         )  # fmt: skip
-        writer = WeightWriter(
-            memory=memory, in_bits=second.bits, in_signed=second.signed,
-            zero_point=second.zero_point,
-        )  # fmt: skip
+        codes: dict[str, Any] = {
+            "memory": memory, "in_bits": second.bits, "in_signed": second.signed,
+            "zero_point": second.zero_point,
+        }  # fmt: skip
+        writer = (
+            WeightWriter(**codes)
+            if layer.place is None
+            else RowWriter(**codes, place_bits=layer.place.bits)
+        )
         return ContractionArray(
             array=array, writer=writer, in_bits=layer.source.bits, in_signed=layer.source.signed,
             zero_point=layer.source.zero_point, gain=layer.gain,
@@ -106,7 +110,7 @@ class ContractionFolding(ArrayFolding):
         """Cycles per frame of a layer that nothing makes wait."""
         buffer, array = self.buffer(layer, device), self.array(layer, device).array
         reading = self.reading(layer, array, layer.product.rows, device)
-        written = layer.product.sets * layer.product.codes
+        written = layer.product.sets * layer.written_codes
         waiting = buffered_cycles(buffer, reading, layer.in_channels, layer.operand_lanes)
         return max(waiting, written)
 
@@ -123,6 +127,8 @@ class ContractionLayer(SummingLayer[ContractionFolding]):
         Format of the second operand.
     gain, bias
         Sums are multiplied by ``2**gain``, and the bias is added, before they are requantized.
+    place
+        Format of the place of the row that the second operand brings, if the matrices are a cache.
     """
 
     label = "contraction"
@@ -131,6 +137,7 @@ class ContractionLayer(SummingLayer[ContractionFolding]):
     second: QType
     gain: int
     bias: int
+    place: QType | None = None
 
     @property
     def out_channels(self) -> int:
@@ -165,7 +172,25 @@ class ContractionLayer(SummingLayer[ContractionFolding]):
         return None  # rows times matrices slide over nothing
 
     def operand_format(self, operand: int) -> QType:
+        if operand == 2:
+            assert self.place is not None, self.name
+            return self.place
         return self.second if operand else self.source
+
+    @property
+    def written_codes(self) -> int:
+        """Codes of a set of matrices that a frame writes."""
+        product = self.product
+        return product.codes if self.place is None else product.codes // product.outer_rows
+
+    def memory(
+        self, rows: int, lanes: int, group_rows: int, device: Device, style: str = "block"
+    ) -> WeightMemory:
+        """Return the memory of the matrices for an array of this size."""
+        return WeightMemory(
+            ram=device.ram, product=self.product, rows=rows, group_rows=group_rows, lanes=lanes,
+            bits=self.w_bits, style=style, halves=2 if self.place is None else 1,
+        )  # fmt: skip
 
     def lanes_of(self, operand: int) -> int:
         return 1 if operand else self.operand_lanes
@@ -173,7 +198,9 @@ class ContractionLayer(SummingLayer[ContractionFolding]):
     def most_queue(self, operand: int) -> int:
         # Rows wait until a set of matrices has come; the next set takes the place of one before.
         product = self.product
-        codes = product.codes if operand else product.rows_of_set * product.inner
+        if operand == 2:
+            return 1
+        codes = self.written_codes if operand else product.rows_of_set * product.inner
         return codes // self.lanes_of(operand)
 
     def joins(self, parts: Sequence[Part]) -> int:
@@ -183,8 +210,13 @@ class ContractionLayer(SummingLayer[ContractionFolding]):
         return [
             folding
             for rows, lanes in array_sizes(self, device, fast=False)
+            if self._suits(rows, lanes, device)
             for folding in self._foldings(rows, lanes, device)
         ]
+
+    def _suits(self, rows: int, lanes: int, device: Device) -> bool:
+        """Whether rows of a cache may be written for an array of this size."""
+        return self.place is None or bool(self._group_sizes(rows, lanes, device))
 
     def _foldings(self, rows: int, lanes: int, device: Device) -> Iterator[ContractionFolding]:
         """Vary requantizer, kind of multipliers, and line buffer of an array of a size."""
@@ -221,18 +253,24 @@ class ContractionLayer(SummingLayer[ContractionFolding]):
 
     def _group_rows(self, rows: int, lanes: int, device: Device) -> int:
         """Rows that share an address: the fewest block RAMs, then the fewest groups."""
-        least = min(2 * self.result_lanes, rows)
-        sizes = range(least, rows + 1, self.result_lanes)
+        sizes = self._group_sizes(rows, lanes, device)
+        least = sizes[0]
 
         def cost(group_rows: int) -> tuple[int, int]:
-            memory = WeightMemory(
-                ram=device.ram, product=self.product, rows=rows, group_rows=group_rows,
-                lanes=lanes, bits=self.w_bits,
-            )  # fmt: skip
+            memory = self.memory(rows, lanes, group_rows, device)
             return sum(tiling.count for tiling in memory.memories(0, ())), -group_rows
 
         few = [n for n in sizes if n == least or n * lanes <= MOST_GROUPED]
         return min(few, key=cost)
+
+    def _group_sizes(self, rows: int, lanes: int, device: Device) -> list[int]:
+        """List how many rows may share an address."""
+        sizes = range(min(2 * self.result_lanes, rows), rows + 1, self.result_lanes)
+        return [
+            n
+            for n in sizes
+            if self.place is None or divides_places(self.memory(rows, lanes, n, device))
+        ]
 
     def parts(self, folding: ContractionFolding, device: Device) -> tuple[Part, ...]:
         return folding.parts(self, device)
@@ -255,9 +293,10 @@ def _of_depth(
 
 @lowers("contraction")
 def _lower_contraction(context: StreamContext[layers.Contraction]) -> ContractionLayer:
-    layer = context.layer
+    layer, cache = context.layer, context.cache
     return ContractionLayer(
-        **context.common, product=layer.sizes, second=layer.second, window=Window(*layer.image),
+        **context.common, place=cache.place_format if cache else None,
+        product=layer.sizes, second=layer.second, window=Window(*layer.image),
         requant=layer.requant, w_bits=max(2, signed_bits(*layer.differences[1])),
         acc_bits=signed_bits(*layer.sums), gain=layer.gain, bias=layer.bias,
     )  # fmt: skip

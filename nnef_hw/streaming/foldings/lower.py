@@ -19,10 +19,12 @@ from nnef_hw.streaming.layers import (
     eltwise,
     interpolate,
     normalize,
+    places,
     pool,
     softmax,
     table,
 )
+from nnef_hw.streaming.layers.kept_caches import find_kept_caches
 from nnef_hw.streaming.layers.kept_rows import KeptRows, find_kept_rows
 from nnef_hw.streaming.layers.layer import StreamContext, StreamLayer, lowers
 from nnef_hw.streaming.layers.state import DelayLayer, state_layers
@@ -30,7 +32,8 @@ from nnef_hw.streaming.layers.state import DelayLayer, state_layers
 __all__ = ["lower"]
 
 LAYERS = (
-    argmax, contraction, conv, data_movement, eltwise, interpolate, normalize, pool, softmax, table,
+    argmax, contraction, conv, data_movement, eltwise, interpolate, normalize, places, pool,
+    softmax, table,
 )  # fmt: skip
 """The modules that register how nodes become layers."""
 
@@ -59,7 +62,7 @@ def _lowered(graph: Graph) -> LayerGraph:
     streams.update({name: name for name in graph.states})
     inputs = _ports("i", graph, graph.inputs, order.inputs, streams)
     layers: list[StreamLayer[Any]] = []
-    keeping = find_kept_rows(graph)
+    keeping, caches = find_kept_rows(graph), find_kept_caches(graph)
     for node in graph.nodes:
         if node.op == "split_steps":
             # Its steps follow each other in the stream already.
@@ -71,10 +74,14 @@ def _lowered(graph: Graph) -> LayerGraph:
                 streams[node.name] = node.name
             elif rows is not None:
                 streams[node.name] = streams[rows.source]
+        elif node.name in caches.nodes:
+            continue
         elif not node.has(Trait.MOVES):
             streams[node.name] = node.name
             layer = layer_of(graph, node)
-            layers.append(_layer(graph, StreamContext(layer, streams, order, keeping.rows)))
+            cache = caches.products.get(node.name)
+            context = StreamContext(layer, streams, order, keeping.rows, cache)
+            layers.append(_layer(graph, context))
         elif node.name in order.moved:
             # Moves in a row are one: it stands for all, from what was computed last.
             origin, _ = order.origin(node.name)
@@ -86,7 +93,8 @@ def _lowered(graph: Graph) -> LayerGraph:
                 move = layer_of(graph, node).reading(graph.tensor(origin))
                 layers.append(_layer(graph, StreamContext(move, streams, order)))
     outputs = _ports("o", graph, graph.outputs, order.outputs, streams)
-    loops = {name: state for name, state in graph.states.items() if name not in keeping.states}
+    kept = keeping.states | caches.states
+    loops = {name: state for name, state in graph.states.items() if name not in kept}
     layers = [*state_layers(graph, loops, streams), *layers]
     names = {name for layer in layers for name in (*layer.sources, layer.tensor)}
     images = {name: stream_image(graph.tensor(name).shape) for name in sorted(names)}

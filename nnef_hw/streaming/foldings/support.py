@@ -19,6 +19,7 @@ from nnef_hw.ir import (
 from nnef_hw.ir.operators import CanonicalOperator, SliceAttributes
 from nnef_hw.passes.checks.check_data_movement import check_data_movement
 from nnef_hw.passes.rewriting.names import authors_name
+from nnef_hw.streaming.layers.kept_caches import why_not_kept
 
 __all__ = ["check_streamable"]
 
@@ -76,6 +77,13 @@ def check_streamable(graph: Graph) -> list[NnefHwError]:
                     "use shapes [1, C], [1, C, L] or [1, C, H, W]",
                     node,
                 )
+        why = why_not_kept(graph, node) if node.op == "write_row" else None
+        if why is not None:
+            refuse(
+                f"{node.op} {authors_name(graph, node.name)!r}: {why}",
+                "let the step write a row, and attention alone read the cache as rows of tokens",
+                node,
+            )
         for reason, remedy in _problems(graph, node):
             refuse(f"{node.op} {authors_name(graph, node.name)!r}: {reason}", remedy, node)
     errors += check_data_movement(graph)

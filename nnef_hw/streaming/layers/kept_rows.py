@@ -18,7 +18,7 @@ from nnef_hw.ir import Graph, Node, State, Trait
 from nnef_hw.ir.layers import Convolution, Pool, layer_of
 from nnef_hw.ir.operators import SliceAttributes
 
-__all__ = ["KeptRows", "Keeping", "find_kept_rows"]
+__all__ = ["KeptRows", "Keeping", "find_kept_rows", "is_put_back"]
 
 _ROWS = 2
 """Axis of rows in [1, C, H, W]: the outermost of a stream."""
@@ -95,16 +95,17 @@ def _sliced(graph: Graph, name: str) -> tuple[Node | None, list[str]]:
     return node, names
 
 
-def _is_put_back(graph: Graph, names: Sequence[str]) -> bool:
+def is_put_back(graph: Graph, names: Sequence[str], skipped: str = "") -> bool:
     """Whether moves, each result behind its operand, leave every element in its place at last.
 
-    A state, which takes over what is in front of it, is a reshape to the same shape.
+    A state, which takes over what is in front of it, is a reshape to the same shape; so is what is
+    ``skipped``.
     """
     first, last = graph.tensor(names[0]), graph.tensor(names[-1])
     elements = np.arange(first.volume).reshape(first.shape)
     for name in names[1:]:
         node = graph.producer(name)
-        if node is not None and not node.has(Trait.RESHAPES):
+        if node is not None and name != skipped and not node.has(Trait.RESHAPES):
             elements = elements.transpose(node.attrs["axes"])
         elements = elements.reshape(graph.tensor(name).shape)
     places = np.arange(last.volume).reshape(last.shape)
@@ -133,7 +134,7 @@ def _kept(graph: Graph, name: str, state: State, handed_on: list[str]) -> dict[s
         or next_value not in graph.consumers(both.name)
         or _range_of(next_value) != (new, new + past)
         or any(len(graph.consumers(result)) != (n > 0) for n, result in enumerate(results))
-        or not _is_put_back(graph, [*reversed(results), name, *views])
+        or not is_put_back(graph, [*reversed(results), name, *views])
         or not {name, *handed_on}.isdisjoint(graph.outputs)
         or [other.result for other in graph.states.values()].count(state.result) > 1
     ):

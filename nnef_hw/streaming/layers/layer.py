@@ -14,6 +14,7 @@ from nnef_hw.ir import Node, StreamOrder, layers
 from nnef_hw.ir.operators import PerOperator
 from nnef_hw.parts import Part
 from nnef_hw.parts.streams.constant import Constant
+from nnef_hw.streaming.layers.kept_caches import KeptCache
 from nnef_hw.streaming.layers.kept_rows import KeptRows
 
 __all__ = [
@@ -260,12 +261,16 @@ L = TypeVar("L", bound=layers.Layer, covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class StreamContext(Generic[L]):
-    """An integer layer of a fixed graph and what is known around it."""
+    """An integer layer of a fixed graph and what is known around it.
+
+    ``cache`` is what stays in the weights of the layer, whose second operand it would be.
+    """
 
     layer: L
     streams: Mapping[str, str]
     order: StreamOrder
     kept: Mapping[str, KeptRows] = field(default_factory=dict)
+    cache: KeptCache | None = None
 
     @property
     def rows(self) -> KeptRows | None:
@@ -289,11 +294,14 @@ class StreamContext(Generic[L]):
     @property
     def names(self) -> dict[str, Any]:
         """Fields that all layers have."""
-        node = self.layer.node
+        node, operands = self.layer.node, self.layer.operands
+        names = [x.name for x in operands if x.data is None]
+        if self.cache is not None:
+            names = [names[0], self.cache.row, self.cache.place]
         return {
             "name": node.name,
             "node": node,
-            "sources": tuple(self.streams[x.name] for x in self.layer.operands if x.data is None),
+            "sources": tuple(self.streams[name] for name in names),
         }
 
     @property

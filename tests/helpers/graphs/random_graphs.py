@@ -321,6 +321,13 @@ RECIPES = {
         {"order": net.choice("kmn", "mkn"), "matrices": 2, "repeats": net.choice(1, 3),
          "scale": 0.5, "offset": net.choice(0.0, -1.5)},
     ),
+    "lookup": lambda net, _: (
+        [net.constant((5, 3)), _indices(net, (1, 1, 2, 2), 5)], {}
+    ),
+    "causal_mask": lambda net, _: ([net.pick(), _indices(net, (1, 1), 4)], {"axes": [2]}),
+    "write_row": lambda net, _: (
+        [net.constant((1, 3, 5)), net.constant((1, 3)), _indices(net, (1, 1), 5)], {}
+    ),
     "interpolate": lambda net, _: (
         [net.pick()],
         {"size": [3, 5], "coordinates": net.choice("half_pixel", "asymmetric", "align_corners")},
@@ -332,7 +339,7 @@ RECIPES = {
     ),
 }  # fmt: skip
 
-MADE_BY_PASSES = ["contraction"]
+MADE_BY_PASSES = ["causal_mask", "contraction", "lookup", "write_row"]
 """Operators that no network has before its passes."""
 OPERATORS = sorted(SHAPE_RULES.keys() - {"scan", *MADE_BY_PASSES})
 """Every other operator but the loop, which has no text."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from examples.arrays import ARRAYS
+from examples.contractions import CONTRACTIONS
 from examples.example import Example
 from examples.functions import FUNCTIONS
 from examples.images import IMAGES
@@ -19,5 +20,6 @@ from examples.windows import WINDOWS
 __all__ = ["EXAMPLES"]
 
 EXAMPLES: Mapping[str, Mapping[str, Example]] = {
-    **FUNCTIONS, **PIXELS, **IMAGES, **STREAMS, **WINDOWS, **ARRAYS, **REQUANTIZERS,
+    **FUNCTIONS, **PIXELS, **IMAGES, **STREAMS, **WINDOWS, **ARRAYS, **CONTRACTIONS,
+    **REQUANTIZERS,
 }  # fmt: skip

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from itertools import permutations
 
 import numpy as np
 
-from examples.example import RAM, Example, Marks, Proof, ends, swept
+from examples.example import RAM, Example, Proof, ends, swept
 from nnef_hw import parts
 from nnef_hw.arithmetic.adders import multiply_matrix
-from nnef_hw.arithmetic.numerics import Requant, signed_bits
-from nnef_hw.hardware.geometry.contraction import Contraction
+from nnef_hw.arithmetic.numerics import Requant
 
 __all__ = ["ARRAYS"]
 
@@ -197,108 +194,6 @@ def proved_depthwise(
     )  # fmt: skip
 
 
-@dataclass(frozen=True, kw_only=True)
-class Format:
-    """Codes of an operand of a contraction, and their zero point."""
-
-    bits: int = 8
-    signed: bool = True
-    zero_point: int = 0
-
-    @property
-    def differences(self):
-        return tuple(end - self.zero_point for end in ends(self.bits, self.signed))
-
-
-def contraction(
-    order, inner, columns, *, x=Format(), w=Format(), matrices=1, repeats=1, turns=2, rows=1,
-    lanes=1, group_rows=1, kept=1, out_lanes=1, gain=0, weight_delay=0, style="block",
-    acc_bits=None, proof=None, verilog=(),
-):  # fmt: skip
-    product = Contraction(
-        sets=1, matrices=matrices, repeats=repeats, turns=turns, inner=inner, columns=columns,
-        order=order,
-    )  # fmt: skip
-    w_bits = signed_bits(*w.differences)
-    x_signed = x.differences[0] < 0
-    corners = [inner * a * b for a in x.differences for b in w.differences]
-    memory = parts.WeightMemory(
-        ram=RAM, product=product, rows=rows, group_rows=group_rows, lanes=lanes, bits=w_bits,
-        style=style,
-    )  # fmt: skip
-    array = parts.SystolicArray(
-        channels=columns, words=memory.words, lanes=lanes, rows=rows, group_rows=group_rows,
-        kept_passes=kept, x_bits=signed_bits(*x.differences) - (not x_signed), x_signed=x_signed,
-        w_bits=w_bits, acc_bits=acc_bits or signed_bits(min(corners), max(corners)), in_dsp=0,
-        weights=memory, weight_delay=weight_delay, out_lanes=out_lanes,
-    )  # fmt: skip
-    writer = parts.WeightWriter(
-        memory=memory, in_bits=w.bits, in_signed=w.signed, zero_point=w.zero_point
-    )
-    part = parts.ContractionArray(
-        array=array, writer=writer, in_bits=x.bits, in_signed=x.signed, zero_point=x.zero_point,
-        gain=gain,
-    )  # fmt: skip
-
-    def stimulus(rng):
-        lines = np.zeros((5 * product.rows, memory.words * lanes), int)
-        lines[:, :inner] = pixels_of(rng, (len(lines), inner), x.bits, x.signed)
-        passes = lines.repeat(array.passes, axis=0)
-        return [
-            passes.reshape(-1, memory.words, lanes),
-            pixels_of(rng, (5 * product.codes, 1), w.bits, w.signed),
-        ]
-
-    if proof is not None:
-        proof = replace(proof, patience=array.latency + product.codes + 4)
-    return Example(
-        part=part, stimulus=None if proof else stimulus, proof=proof, verilog=verilog,
-        sizes=[(product.rows * array.passes, memory.words), product.codes],
-        stalls_predicted=memory.words == 1,
-    )  # fmt: skip
-
-
-UNSIGNED = Format(signed=False)
-PRODUCTS = {
-    "one": (1, 1), "dot": (5, 1, {"turns": 3, "lanes": 2}),
-    "passes": (3, 7, {"rows": 2, "lanes": 2, "group_rows": 2, "turns": 3}),
-    "heads": (5, 6, {"matrices": 3, "rows": 4, "lanes": 3, "group_rows": 2, "kept": 2}),
-    "rows of a head": (
-        4, 3, {"matrices": 2, "repeats": 3, "turns": 1, "rows": 3, "lanes": 4, "group_rows": 2},
-    ),
-    "groups of one": (4, 5, {"matrices": 2, "rows": 5}),
-    "wide": (
-        6, 8,
-        {"matrices": 2, "rows": 4, "lanes": 6, "group_rows": 2, "out_lanes": 2, "kept": 2},
-    ),
-    "zero points": (
-        5, 4,
-        {"rows": 2, "lanes": 2, "group_rows": 2, "x": Format(zero_point=-20),
-         "w": Format(zero_point=7), "gain": 2},
-    ),
-    "unsigned": (
-        7, 5,
-        {"rows": 3, "lanes": 2, "group_rows": 3, "x": UNSIGNED,
-         "w": Format(signed=False, zero_point=3)},
-    ),
-    "LUT RAM": (
-        6, 5,
-        {"matrices": 3, "rows": 3, "lanes": 2, "group_rows": 2, "kept": 2,
-         "style": "distributed"},
-    ),
-    "late": (4, 6, {"matrices": 2, "rows": 3, "lanes": 2, "weight_delay": 1}),
-    "narrow": (3, 4, {"rows": 2, "x": Format(bits=4, signed=False), "w": Format(bits=2)}),
-}  # fmt: skip
-BIT = {
-    "x": Format(bits=1, signed=False), "w": Format(bits=2), "acc_bits": 3, "turns": 1,
-    "proof": Proof(marks=[Marks(beside=1), Marks(base=-1, mark=-2)], frame_bits=3),
-}  # fmt: skip
-
-
-def contraction_of(order, inner, columns, fields=None):
-    return contraction(order, inner, columns, **(fields or {}))
-
-
 REQUANTS = {
     "one mult": (lambda n: Requant((1,), 3, 0, 0, 15), 4, False),
     "a mult each": (lambda n: Requant(tuple(range(3, 3 + n)), 5, 3, 3, 200), 8, False),
@@ -400,18 +295,6 @@ ARRAYS: Mapping[str, Mapping[str, Example]] = {
         "weights far away": proved_depthwise(2, 1, 2, 1, 2, 1),
         "two sums in a beat": proved_depthwise(4, 1, 4, 1, 2, out_lanes=2),
         "shared codes proved": proved_depthwise(4, 2, 2, 2, 2, out_lanes=2, shared=True),
-    },
-    "ContractionArray": {
-        **swept(
-            contraction_of, {"".join(axes): "".join(axes) for axes in permutations("mkn")},
-            PRODUCTS,
-        ),
-        "a row": contraction("mkn", 2, 1, **BIT),
-        "two rows of columns": contraction("mnk", 1, 2, **BIT | {"turns": 2}),
-        "groups": contraction("mkn", 1, 2, rows=2, kept=2, **BIT),
-        "lanes": contraction("nkm", 2, 1, lanes=2, repeats=2, **BIT),
-        "matrices": contraction("nmk", 1, 1, matrices=2, **BIT),
-        "verilog": contraction("mkn", 3, 4, rows=2, verilog=VERILATED),
     },
     "MatrixProduct": {
         **swept(

@@ -285,6 +285,41 @@ def quotient(name, digit_bits, *, inverts=False, **more):
     )  # fmt: skip
 
 
+def lookup(rows, channels, in_bits, lanes, style, **more):
+    part = parts.Lookup(
+        rows=rows, channels=channels, in_bits=in_bits, bits=5, signed=True, lanes=lanes, ram=RAM,
+        style=style,
+    )  # fmt: skip
+    table = np.random.default_rng([rows, channels]).integers(-16, 16, (rows, channels))
+
+    def stimulus(rng):
+        """Every integer, those beyond the last row as well."""
+        return [rng.permutation(np.arange(1 << in_bits)).reshape(-1, 1)]
+
+    return Example(
+        part=part, contents={"codes": table.tolist()}, stimulus=stimulus,
+        frames=min(2, 1 << in_bits), **more,
+    )  # fmt: skip
+
+
+LOOKUPS = {
+    "one": (1, 1, 1, 1), "whole": (4, 3, 2, 1), "beyond": (5, 4, 3, 2), "wide": (27, 6, 5, 6),
+}  # fmt: skip
+
+
+def mask(channels, pixels, signed, **more):
+    part = parts.CausalMask(channels=channels, pixels=pixels, bits=4, signed=signed, place_bits=3)
+
+    def stimulus(rng):
+        """Every place, those behind the last channel as well; the first code is the lowest."""
+        lo, hi = ends(4, signed)
+        codes = rng.integers(lo, hi + 1, (8, pixels, channels))
+        codes[:, 0, 0] = lo
+        return [codes.reshape(-1, 1), np.arange(8).reshape(-1, 1)]
+
+    return Example(part=part, stimulus=stimulus, frames=8, **more)
+
+
 TWO = {"in_bits": (2, 2), "in_signed": (False, False)}
 PAIR = Proof(frame_bits=4, patience=8)
 FUNCTIONS: Mapping[str, Mapping[str, Example]] = {
@@ -329,6 +364,17 @@ FUNCTIONS: Mapping[str, Mapping[str, Example]] = {
             part=parts.TableSum(**TWO, acc_bits=5, ram=RAM), sizes=(2, 2), proof=PAIR,
             contents={"entries": ([1, 3, 5, 7], [-2, 2, 4, 0])},
         ),
+    },
+    "Lookup": {
+        **swept(lookup, LOOKUPS, ["block", "logic"]),
+        "verilog": lookup(5, 4, 3, 2, "block", verilog=VERILATED),
+    },
+    "CausalMask": {
+        **swept(
+            mask, {"one": (1, 1), "pixels": (4, 3), "odd": (5, 2)},
+            {"signed": True, "unsigned": False},
+        ),
+        "verilog": mask(5, 2, signed=True, verilog=VERILATED),
     },
     "Quotient": {
         **swept(quotient, QUOTIENTS.keys(), [1, 2, 4]),
