@@ -7,11 +7,19 @@ HELPERS := tests/helpers:tests/helpers/benches:tests/helpers/builds:tests/helper
 # EXTRAS=dev,crosscheck also compares with other projects' parsers and engines.
 EXTRAS ?= dev
 
-.PHONY: demo test test-system nightly prove golden passes site lint types bench bench-engine bench-frontend bench-tools bench-growth clean
+.PHONY: demo demo-gpt test test-system nightly prove golden passes site lint types bench bench-engine bench-frontend bench-tools bench-growth clean
 
 demo: $(VENV)/.installed
 	$(BIN)/nnef-hw build examples/digits_cnn/digits_cnn.nnef.tgz --board icebreaker \
 	    --calibrate examples/digits_cnn/samples.npz --out build/digits_cnn
+
+# A language model writes names, on a simulated board.
+demo-gpt: $(VENV)/.installed
+	$(BIN)/nnef-hw build examples/names_gpt/names_gpt.onnx --board tang_nano_20k --no-bitstream \
+	    --state keys=keys_next --state values=values_next \
+	    --calibrate examples/names_gpt/samples.npz --out build/names_gpt
+	$(BIN)/nnef-hw generate build/names_gpt --tokenizer examples/names_gpt/tokens.txt --texts 10 \
+	    --temperature 0.8 --seed 1 --port sim
 
 test: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not nightly and not system"

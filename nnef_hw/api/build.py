@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
 from os import PathLike
@@ -20,6 +20,7 @@ from nnef_hw.report.model.report import Report
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.device import Device, open_device
 from nnef_hw.run.executors import build_executor
+from nnef_hw.run.generate import open_loop
 from nnef_hw.run.simulate import compare, require_exact, simulate
 from nnef_hw.samples.samples import Given, take_samples
 
@@ -124,6 +125,35 @@ class Build(Shown):
     def compare(self, samples: Given) -> BuildComparison:
         """Compare float, fixed and RTL: exactness, accuracy, noise of every layer."""
         return compare(self._folder, samples)
+
+    def generate(
+        self,
+        prompt: Sequence[int],
+        tokens: int,
+        *,
+        temperature: float = 0.0,
+        seed: int = 0,
+        stop: int | None = None,
+        port: str | None = None,
+    ) -> Iterator[int]:
+        """Yield the tokens with which a language model continues a prompt, as they come.
+
+        Parameters
+        ----------
+        prompt, tokens, temperature, seed, stop
+            As :meth:`.Device.generate` takes them.
+        port
+            Serial port of the board, or ``sim``; without one the fixed model computes.
+
+        Raises
+        ------
+        UsageError
+            If the network is no step of a language model, or the prompt does not fit it.
+        LinkError
+            If the board does not answer.
+        """
+        with open_loop(self._folder, port, temperature=temperature, seed=seed) as loop:
+            yield from loop.generate(prompt, tokens, stop)
 
     def open_device(self, port: str) -> AbstractContextManager[Device]:
         """Open the board that runs it; ``sim`` for one that is simulated down to its pins."""

@@ -22,6 +22,7 @@ from nnef_hw.flow.remedy import Asked, Narrowed, Ways, remedied
 from nnef_hw.hardware.devices import Target
 from nnef_hw.ir import Graph, Stage
 from nnef_hw.ir.batch import join_batch, join_steps, sample_extents
+from nnef_hw.ir.input_readers import index_count
 from nnef_hw.passes import simplify
 from nnef_hw.passes.time.stream_time import StreamTime
 from nnef_hw.quantize import Scheme
@@ -209,16 +210,20 @@ def narrowed(
 
 
 def noise(graph: Graph) -> Samples:
-    """Return a few samples of nothing for a graph: numbers of mean 0 and variance 1, seeded."""
+    """Return a few samples of nothing for a graph: numbers of mean 0 and variance 1, seeded.
+
+    Integers are those that the tables of the graph have.
+    """
     rng = np.random.default_rng(0)
     inputs = {}
+    join = join_steps if graph.is_sequential else join_batch
+    leading = (FRAMES, STEPS) if graph.is_sequential else (FRAMES,)
     for name in graph.inputs:
         shape = graph.tensor(name).shape
-        extents = sample_extents(shape)
-        if graph.is_sequential:
-            inputs[name] = join_steps(rng.normal(size=(FRAMES, STEPS, *extents)), shape)
-        else:
-            inputs[name] = join_batch(rng.normal(size=(FRAMES, *extents)), shape)
+        extents = (*leading, *sample_extents(shape))
+        count = index_count(graph, name)
+        x = rng.integers(0, count, extents) if count else rng.normal(size=extents)
+        inputs[name] = join(x, shape)
     return Samples(inputs)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TypeVar
@@ -27,6 +27,7 @@ from nnef_hw.host.manifest import (
 )
 from nnef_hw.host.packets import Counters, Identity, LayerCounts
 from nnef_hw.host.streams import fill_batch, from_stream, to_stream
+from nnef_hw.host.tokens import TokenLoop, find_roles
 from nnef_hw.ir.batch import (
     sample_extents,
 )
@@ -157,6 +158,53 @@ class Device:
         batch = {name: np.asarray(x)[np.newaxis] for name, x in inputs.items()}
         found = self._in_real_numbers(batch, self._run_frames, {})
         return {name: x[0] for name, x in found.items()}
+
+    def token_loop(self, *, temperature: float = 0.0, seed: int = 0) -> TokenLoop:
+        """Return the loop of a language model, which writes texts; see :class:`.TokenLoop`.
+
+        Raises
+        ------
+        UsageError
+            If the network is no step of a language model.
+        """
+        roles = find_roles(self.manifest.inputs, self.manifest.outputs)
+        return TokenLoop(roles, self.step_codes, temperature=temperature, seed=seed)
+
+    def generate(
+        self,
+        prompt: Sequence[int],
+        tokens: int,
+        *,
+        temperature: float = 0.0,
+        seed: int = 0,
+        stop: int | None = None,
+    ) -> Iterator[int]:
+        """Yield the tokens with which a language model continues a prompt, as they come.
+
+        Parameters
+        ----------
+        prompt
+            Tokens from the beginning of a text.
+        tokens, stop
+            It ends behind so many tokens, or behind this one, or with the context.
+        temperature, seed
+            0 takes the greatest score; else one at random, as docs/numerics.md says.
+
+        Raises
+        ------
+        UsageError
+            If the network is no step of a language model, or the prompt does not fit it.
+        LinkError
+            If the board stops answering.
+        """
+        self.reset()
+        loop = self.token_loop(temperature=temperature, seed=seed)
+        return loop.generate(prompt, tokens, stop)
+
+    def step_codes(self, codes: Mapping[str, Array]) -> dict[str, NDArray[np.int64]]:
+        """Run one step in codes, as :meth:`step` does in real numbers: [1, ...] of each tensor."""
+        shapes = {source.name: sample_extents(source.shape) for source in self.manifest.inputs}
+        return self._run_frames({name: x.reshape(1, *shapes[name]) for name, x in codes.items()})
 
     def run_codes(self, codes: Mapping[str, Array]) -> dict[str, NDArray[np.int64]]:
         """Return the output codes [N, ...] of input codes [N, ...], as the hardware has them.
