@@ -27,6 +27,7 @@ __all__ = [
     "argmax_codes",
     "argmin_codes",
     "choose_add_requant",
+    "choose_division",
     "choose_requant",
     "fold_zero_point",
     "signed_bits",
@@ -151,8 +152,8 @@ class QType:
 class Requant:
     """Map accumulators onto activation codes.
 
-    ``q = clip(floor((acc * mult + 2**(shift-1)) / 2**shift) + zero_point, lo, hi)``: exact halves
-    round up (docs/arithmetic.md). A fused ReLU is only a higher ``lo``.
+    ``q = clip(floor((acc * mult + offset + 2**(shift-1)) / 2**shift) + zero_point, lo, hi)``: exact
+    halves round up (docs/arithmetic.md). A fused ReLU is only a higher ``lo``.
 
     Parameters
     ----------
@@ -164,6 +165,9 @@ class Requant:
         Zero point and limits of the output codes.
     mult_bits
         Width of the hardware's multiplier operand.
+    offset
+        What products get that is less than a step of the sums, ``0..2**shift - 1``: none, one for
+        all channels, or one per channel.
     """
 
     mult: tuple[int, ...]
@@ -172,6 +176,7 @@ class Requant:
     lo: int
     hi: int
     mult_bits: int = 16
+    offset: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if not 1 <= self.shift <= MAX_SHIFT:
@@ -183,12 +188,20 @@ class Requant:
                 raise ValueError(
                     f"requantize mult must be in 1..{(1 << self.mult_bits) - 1}, not {mult}"
                 )
+        for offset in self.offset:
+            if not 0 <= offset < 1 << self.shift:
+                raise ValueError(
+                    f"requantize offset must be in 0..{(1 << self.shift) - 1}, not {offset}"
+                )
         if self.lo > self.hi:
             raise ValueError(f"requantize range {self.lo}..{self.hi} is empty")
 
     def of_channels(self, channels: slice) -> Requant:
         """Return the requantization of some of the channels."""
-        return self if len(self.mult) == 1 else replace(self, mult=self.mult[channels])
+        mult, offset = (
+            values if len(values) <= 1 else values[channels] for values in (self.mult, self.offset)
+        )
+        return replace(self, mult=mult, offset=offset)
 
     def apply(self, acc: ArrayLike, axis: int = 1) -> IntArray:
         """Requantize accumulators; ``axis`` is their channel axis.
@@ -199,18 +212,25 @@ class Requant:
             If ``|acc * mult|`` reaches ``2**62``.
         """
         values = np.asarray(acc, np.int64)
-        mult = np.asarray(self.mult, np.int64)
         if _magnitude(values) * max(self.mult) >= 1 << MAX_PRODUCT_BITS:
             raise OverflowError(f"requantize product reaches 2**{MAX_PRODUCT_BITS}")
-        if mult.size > 1:
+
+        def along(constants: tuple[int, ...]) -> IntArray:
+            array = np.asarray(constants, np.int64)
+            if len(constants) == 1:
+                return array.reshape(())
             shape = [1] * values.ndim
-            shape[axis] = mult.size
-            mult = mult.reshape(shape)
-        return _rescale(np.asarray(values * mult), self)
+            shape[axis] = -1
+            return array.reshape(shape)
+
+        products = np.asarray(values * along(self.mult))
+        if self.offset:
+            products += along(self.offset)
+        return _rescale(products, self)
 
     def to_json(self) -> dict[str, object]:
         """Plain JSON values."""
-        return {
+        value: dict[str, object] = {
             "mult": list(self.mult),
             "shift": self.shift,
             "zero_point": self.zero_point,
@@ -218,11 +238,15 @@ class Requant:
             "hi": self.hi,
             "mult_bits": self.mult_bits,
         }
+        return {**value, "offset": list(self.offset)} if self.offset else value
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Requant:
         """Inverse of :meth:`to_json`."""
-        return cls(**{**value, "mult": tuple(value["mult"])})
+        lists: dict[str, tuple[int, ...]] = {
+            key: tuple(value[key]) for key in ("mult", "offset") if key in value
+        }
+        return cls(**{**value, **lists})
 
 
 def _magnitude(values: IntArray) -> int:
@@ -275,6 +299,34 @@ def choose_requant(
                 mult_bits=mult_bits,
             )
     raise ValueError(f"requantize factor {float(real.max())!r} is too large for {mult_bits} bits")
+
+
+def choose_division(
+    count: int, output: QType, *, acc_bits: int, lo: int | None = None, hi: int | None = None
+) -> Requant:
+    """Find the mult, shift and offset of ``floor(acc / count + 1/2)``, for every sum of that width.
+
+    With ``mult = 2**shift div count + 1``, products exceed their share of ``2**shift`` by at most
+    ``|acc|``; an offset of ``2**(acc_bits - 1)`` keeps those of negative sums from falling short.
+    Both are less than what the next whole result is away.
+
+    Raises
+    ------
+    ValueError
+        If the shift is over 46.
+    """
+    reach = 1 << acc_bits - 1
+    shift = (2 * count * (2 * reach + 1)).bit_length()
+    mult = (1 << shift) // count + 1
+    return Requant(
+        mult=(mult,),
+        shift=shift,
+        zero_point=output.zero_point,
+        lo=output.lo if lo is None else lo,
+        hi=output.hi if hi is None else hi,
+        mult_bits=mult.bit_length(),
+        offset=(reach,),
+    )
 
 
 def _common_twos(mults: IntArray, shift: int) -> int:

@@ -13,10 +13,12 @@ Stages and the attributes they add:
 * ``fixed``: every activation has a QType; constants are integer codes. ``conv``, ``linear``,
   ``avg_pool``, ``box`` and ``mul`` carry ``requant``
   (:class:`~nnef_hw.arithmetic.numerics.Requant`), ``normalize`` a
-  :class:`~nnef_hw.arithmetic.normalization.NormalizeRequant`, ``add`` and ``sub`` an
+  :class:`~nnef_hw.arithmetic.normalization.NormalizeRequant`, ``integer_normalize`` an
+  :class:`~nnef_hw.arithmetic.integer_functions.IntegerNormalizeRequant`, ``add`` and ``sub`` an
   :class:`~nnef_hw.arithmetic.numerics.AddRequant` under that name, or their counterparts of
   :mod:`nnef_hw.arithmetic.tflite.numerics`; table operators carry ``table`` (int64 array,
-  :mod:`nnef_hw.arithmetic.tables`), ``softmax`` too (indexed by ``max - code``). Operands and
+  :mod:`nnef_hw.arithmetic.tables`), ``softmax`` and ``integer_softmax`` too (indexed by ``max -
+  code``). Operands and
   result of ``max``, ``min`` and ``concat`` have one QType. A state, in whose ``initial`` are codes,
   and its next value have one QType. A filter keeps shape [outC, inC, ...], a bias has shape [1,
   outC] in int32 codes at ``scale_in * scale_w[c]`` without any zero point folded in.

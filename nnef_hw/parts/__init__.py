@@ -18,6 +18,7 @@ from nnef_hw.parts.functions.argmax import Argmax
 from nnef_hw.parts.functions.causal_mask import CausalMask
 from nnef_hw.parts.functions.corrected_table import CorrectedTable
 from nnef_hw.parts.functions.eltwise import EltwiseExtremum, EltwiseProduct, EltwiseSum
+from nnef_hw.parts.functions.integer_normalize import IntegerNormalize
 from nnef_hw.parts.functions.interpolated_table import InterpolatedTable
 from nnef_hw.parts.functions.lookup import Lookup
 from nnef_hw.parts.functions.normalize import Normalize
@@ -73,6 +74,7 @@ __all__ = [
     "Fifo",
     "FlashReader",
     "FlashWords",
+    "IntegerNormalize",
     "Interpolate",
     "InterpolatedTable",
     "Lanes",

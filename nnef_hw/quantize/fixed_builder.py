@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.arithmetic.numerics import QType, Requant, choose_requant
+from nnef_hw.arithmetic.numerics import QType, Requant, choose_division, choose_requant
 from nnef_hw.arithmetic.tables import TABLE_BITS, unary_table
 from nnef_hw.arithmetic.tflite.numerics import TfliteRequant, tflite_requant
 from nnef_hw.errors import UnsupportedError
@@ -17,6 +17,7 @@ from nnef_hw.ir import Graph, Node, State, Tensor
 from nnef_hw.ir.activation import activation_limits
 from nnef_hw.ir.operators import PerOperator
 from nnef_hw.quantize.formats import scale_of
+from nnef_hw.quantize.integers import bits_of_fractions, divisor
 from nnef_hw.quantize.params import MULT_BITS, FixedParams
 from nnef_hw.quantize.tflite.short_arithmetic import short_table
 from nnef_hw.quantize.tflite.tables import tflite_table
@@ -51,6 +52,11 @@ class FixedBuilder:
         qtype = self.tensors[name].qtype
         assert qtype is not None, name
         return qtype
+
+    def is_integer(self, name: str) -> bool:
+        """Whether the codes of an activation stand for themselves, as in an integer network."""
+        qtype = self.qtype(name)
+        return qtype.scale == 1 and qtype.zero_point == 0
 
     @property
     def is_tflite(self) -> bool:
@@ -134,14 +140,16 @@ class FixedBuilder:
             once = is_linear or is_wide
             limits = limited(node, target)
             return tflite_requant(factors, target, **limits, rounds_once=once, is_wide=is_wide)
+        mult_bits = self.params.mult_bits.get(node.name, MULT_BITS)
+        limits = limited(node, target)
+        is_integer = self.is_integer(node.inputs[0]) and self.is_integer(node.name)
         with located(node):
-            return choose_requant(
-                factors,
-                target,
-                mult_bits=self.params.mult_bits.get(node.name, MULT_BITS),
-                **limited(node, target),
-                acc_bits=acc_bits,
-            )
+            count = divisor(factors) if is_integer else 0
+            if count:
+                return choose_division(count, target, acc_bits=acc_bits, **limits)
+            if is_integer:
+                mult_bits = max(mult_bits, bits_of_fractions(factors))
+            return choose_requant(factors, target, mult_bits=mult_bits, **limits, acc_bits=acc_bits)
 
     def _sums_are_wide(self, node: Node) -> bool:
         """Whether TensorFlow Lite's sums have 64 bits, which it rounds in a third way."""

@@ -7,8 +7,10 @@ from abc import abstractmethod
 
 import numpy as np
 
+from nnef_hw.arithmetic.integer_functions import SCALE_BITS
 from nnef_hw.arithmetic.numerics import QType
 from nnef_hw.arithmetic.softmax import MAX_SOFTMAX_PLACES
+from nnef_hw.errors import UnsupportedError
 from nnef_hw.ir import Node, Trait
 from nnef_hw.ir.operators import ContractionAttributes, PoolAttributes
 from nnef_hw.quantize.calibration.source_quantization import source_activation
@@ -186,6 +188,27 @@ class Normalized(Computed):
         reach = np.abs(scale) * formats.graph.tensor(node.inputs[0]).shape[1] ** 0.5
         lo, hi = float((offset - reach).min()), float((offset + reach).max())
         return formats.scheme_of(node.name).activation(lo, hi)
+
+
+@rules("integer_softmax", "integer_normalize")
+class OfIntegers(Rule):
+    """The author's format: integers in steps of 1."""
+
+    def format(self, formats: Formats, node: Node) -> QType:
+        for name in (node.name, node.inputs[0]):
+            given = formats.authors(name) if name == node.name else formats.chosen[name]
+            if given is None or given.scale != 1 or given.zero_point:
+                what = "its result" if name == node.name else f"what it reads, {name!r},"
+                raise UnsupportedError(
+                    f"{node.op} {node.name!r}: {what} is no integer in steps of 1",
+                    remedy="give the whole network of integers, as its exporter wrote it",
+                    location=node.location,
+                )
+        for name in node.inputs[1:]:
+            formats.chosen[name] = QType(SCALE_BITS, signed=True, scale=1.0)
+        result = formats.authors(node.name)
+        assert result is not None
+        return result
 
 
 class Arithmetic(Computed):

@@ -96,7 +96,20 @@ class Formats:
         found, is_integer = self._found.get(name), self.graph.tensor(name).dtype == "integer"
         if found is None:
             return None
+        is_integer = is_integer or self._stays_integer(name)
         return choose_bytes(found, self.scheme_of(name), is_integer=is_integer)
+
+    def _stays_integer(self, name: str) -> bool:
+        """Whether all that is computed of an activation is, by its author, integers."""
+        readers = self.graph.consumers(name)
+        for reader in readers:
+            given = self.authors(reader.name)
+            if given is None and reader.has(Trait.KEEPS_FORMAT):
+                if not self._stays_integer(reader.name):
+                    return False
+            elif given is None or given.scale != 1 or given.zero_point != 0:
+                return False
+        return bool(readers)
 
     def of_state(self, name: str) -> QType | None:
         """Return the format that a tensor shares with a state; None if it shares it with none.

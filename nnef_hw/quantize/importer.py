@@ -6,10 +6,13 @@ from dataclasses import replace
 from math import ceil, floor, log2, prod
 
 import numpy as np
+from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.integer_functions import IntegerNormalizeRequant
 from nnef_hw.arithmetic.normalization import choose_normalize
 from nnef_hw.arithmetic.numerics import (
     QType,
+    Requant,
     accumulator_range,
     choose_add_requant,
     fold_zero_point,
@@ -29,6 +32,7 @@ from nnef_hw.ir import Graph, Node, Stage, Trait, close_states, open_states, ver
 from nnef_hw.ir.operators import ContractionAttributes, PadAttributes, PoolAttributes
 from nnef_hw.quantize.fixed_builder import FixedBuilder, converts, limited, located
 from nnef_hw.quantize.formats import scale_of
+from nnef_hw.quantize.integers import with_rest
 from nnef_hw.quantize.params import MULT_BITS, FixedParams, index_qtype
 from nnef_hw.quantize.tflite.short_arithmetic import short_product, short_sum
 from nnef_hw.quantize.tflite.tables import single_quotient
@@ -131,11 +135,46 @@ def _normalize(builder: FixedBuilder, node: Node) -> Node:
     return node.with_attrs(requant=found.requant)
 
 
+@converts("integer_softmax")
+def _integer_softmax(builder: FixedBuilder, node: Node) -> Node:
+    source = builder.qtype(node.inputs[0])
+    builder.take_format(node)
+    _check_table(node, source)
+    node = builder.with_operands(node)
+    given = np.asarray(builder.tensors[node.inputs[1]].data, np.int64).reshape(-1)
+    return node.with_attrs(table=given[np.minimum(np.arange(1 << source.bits), given.size - 1)])
+
+
+@converts("integer_normalize")
+def _integer_normalize(builder: FixedBuilder, node: Node) -> Node:
+    target, node = builder.take_format(node), builder.with_operands(node)
+    with located(node):
+        requant = IntegerNormalizeRequant(
+            channels=builder.graph.tensor(node.inputs[0]).shape[1],
+            centered=node.attrs["centered"],
+            shift=node.attrs["shift"],
+            lo=target.lo,
+            hi=target.hi,
+        )
+    return node.with_attrs(requant=requant)
+
+
 @converts(Trait.TABLE)
 def _function(builder: FixedBuilder, node: Node) -> Node:
     source, target = builder.qtype(node.inputs[0]), builder.take_format(node)
     _check_table(node, source)
-    return node.with_attrs(table=builder.table(node, source, target))
+    table = builder.table(node, source, target)
+    if node.has(Trait.EXACT_TABLE) and _is_same(table, source, target):
+        # the same codes in steps of another size
+        attrs = {"shape": list(builder.graph.tensor(node.name).shape), "axis_start": 0}
+        return replace(node, op="reshape", attrs={**attrs, "axis_count": -1})
+    return node.with_attrs(table=table)
+
+
+def _is_same(table: NDArray[np.int64], source: QType, target: QType) -> bool:
+    """Whether a table gives every code of a format as the same code of another one."""
+    codes = np.arange(source.lo, source.hi + 1)
+    return (source.lo, source.hi) == (target.lo, target.hi) and np.array_equal(table, codes)
 
 
 @converts(Trait.ONE_FORMAT)
@@ -186,7 +225,9 @@ def _contraction(builder: FixedBuilder, node: Node) -> Node:
     count = product.sizes(*shapes).inner
     step = product.scale * prod(builder.scales(node))
     steps = product.offset / step
-    gain = 0 if float(steps).is_integer() else max(0, ceil(log2(step / scale_of(target))) + _FINER)
+    is_integer = all(map(builder.is_integer, (*node.inputs, node.name)))
+    is_whole = is_integer or float(steps).is_integer()
+    gain = 0 if is_whole else max(0, ceil(log2(step / scale_of(target))) + _FINER)
     bias = floor(steps * 2.0**gain + 0.5)
     lo, hi = ((count * end << gain) + bias for end in (min(corners), max(corners)))
     factor = step / scale_of(target) / 2.0**gain
@@ -195,6 +236,9 @@ def _contraction(builder: FixedBuilder, node: Node) -> Node:
         factor = float(prod(map(np.float32, builder.scales(node)))) / scale_of(target)
         node = node.with_attrs(is_product=True)
     requant = builder.requant(node, [factor], target, signed_bits(min(lo, 0), max(hi, 0)))
+    if is_integer and isinstance(requant, Requant):
+        more, requant = with_rest(requant, [factor], np.array([steps - bias]))
+        bias += int(more[0])
     return node.with_attrs(requant=requant, gain=gain, bias=bias)
 
 
@@ -308,6 +352,9 @@ def _layer(builder: FixedBuilder, node: Node) -> Node:
     folded = fold_zero_point(bias, weights, source.zero_point)
     limits = accumulator_range(weights, folded, source.lo, source.hi)
     requant = builder.requant(node, factors, target, signed_bits(*limits))
+    if layer.bias_rest is not None and isinstance(requant, Requant):
+        steps, requant = with_rest(requant, factors, layer.bias_rest.reshape(-1))
+        builder.constant(node, 2, bias + steps, bias_qtype)
     return node.with_attrs(requant=requant)
 
 

@@ -8,12 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.arithmetic.numerics import QType
-from nnef_hw.ir import Graph, Node
+from nnef_hw.ir import Graph, Node, Tensor
 from nnef_hw.ir.operators import WeightsAttributes
 from nnef_hw.quantize.calibration.adaptive import fit_weights, round_adaptively
 from nnef_hw.quantize.calibration.scheme import Scheme
 from nnef_hw.quantize.calibration.simulate import Moments, Simulation
-from nnef_hw.quantize.calibration.source_quantization import source_bias, source_weights
+from nnef_hw.quantize.calibration.source_quantization import (
+    source_activation,
+    source_bias,
+    source_weights,
+)
 from nnef_hw.quantize.params import LayerParams
 from nnef_hw.quantize.weights import choose_scales, fit_multipliers
 from nnef_hw.reference.visible import EVERYTHING, Interval
@@ -71,6 +75,8 @@ class LayerQuantizer:
         )
         self._groups = node.attributes(WeightsAttributes).groups
         self._source_codes = source_weights(self._filter)
+        if self._source_codes is None and _is_of_integers(source, graph.tensor(node.name)):
+            self._source_codes = _unit_codes(self._weights)
         if self._source_codes is None:
             self._weights, self._bias_values = _of_leaps(
                 self._weights, self._bias_values, source, shown, covered
@@ -109,7 +115,12 @@ class LayerQuantizer:
         if self._moments is not None and self._scheme.correct_bias:
             bias = bias + self._mean_error(self._moments, qtype.dequantize(codes))
         bias_qtype = QType(bits=32, signed=True, scale=tuple(scales.tolist()))
-        return LayerParams(codes, bias_qtype.quantize(bias, axis=1), qtype)
+        found = bias_qtype.quantize(bias, axis=1)
+        rest = None
+        if self._source_codes is not None and self._source_scale == target.scale == 1:
+            # integers of the author's, of which a step of the result has parts
+            rest = bias / scales - found
+        return LayerParams(codes, found, qtype, rest)
 
     def _codes(self, target: QType, scheme: Scheme) -> tuple[NDArray[np.int64], QType]:
         assert isinstance(target.scale, float), "activations have one scale"
@@ -161,6 +172,27 @@ class LayerQuantizer:
     def _in_groups(self, weights: FloatArray) -> FloatArray:
         """Return [groups, rows, K]."""
         return weights.reshape(self._groups, len(weights) // self._groups, -1)
+
+
+def _is_of_integers(source: QType, result: Tensor) -> bool:
+    """Whether a layer has integers in steps of 1 before and, by its author, behind it."""
+    given = source_activation(result, is_result=True)
+    formats = (source, given)
+    return all(x is not None and x.scale == 1 and x.zero_point == 0 for x in formats)
+
+
+def _unit_codes(weights: FloatArray) -> tuple[NDArray[np.int64], QType] | None:
+    """Return -1, 0 and 1 as codes of weights, if those of a channel differ in nothing else.
+
+    So a factor of a channel, or an average, is left to the multiplier of the sum.
+    """
+    rows = np.abs(weights.reshape(len(weights), -1))
+    largest = rows.max(axis=1, initial=0.0)
+    if not ((rows == 0) | (rows == largest[:, None])).all():
+        return None
+    scales = np.where(largest > 0, largest, 1.0)
+    qtype = QType(2, signed=True, scale=tuple(scales.tolist()), narrow=True)
+    return np.sign(weights).astype(np.int64), qtype
 
 
 def _reaching(bias: FloatArray, weights: FloatArray, source: QType, shown: Interval) -> FloatArray:

@@ -40,11 +40,14 @@ class LayerParams:
         int32 codes at ``input scale * weight scale``, one per channel, no zero point folded in.
     weight_qtype
         Format of the filter with one scale, or one per output channel; zero point 0.
+    bias_rest
+        What a real bias has beyond its code, in its steps; None if that does not count.
     """
 
     weights: NDArray[np.int64]
     bias: NDArray[np.int64]
     weight_qtype: QType
+    bias_rest: NDArray[np.float64] | None = None
 
     def bias_qtype(self, source_scale: float) -> QType:
         """Return the format of the bias behind activations of this scale."""

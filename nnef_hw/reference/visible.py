@@ -22,7 +22,14 @@ from nnef_hw.ir.activation import activation_limits
 from nnef_hw.ir.operators import CanonicalOperator, PerOperator
 from nnef_hw.reference.real.functions import unary_function
 
-__all__ = ["EVERYTHING", "Interval", "comparable", "hidden_infinities", "visible_intervals"]
+__all__ = [
+    "EVERYTHING",
+    "Interval",
+    "are_masked",
+    "comparable",
+    "hidden_infinities",
+    "visible_intervals",
+]
 
 FloatArray = NDArray[np.float64]
 
@@ -131,6 +138,16 @@ class _Unknown(_Values):
         return np.array([-1.0, 1.0])
 
 
+def are_masked(greatest: FloatArray) -> NDArray[np.bool_]:
+    """Tell for the greatest numbers of a softmax's places whether a mask hides the whole place.
+
+    They are minus infinity, or so far below those of others that no format tells both apart.
+    """
+    finite = greatest[np.isfinite(greatest)]
+    most = finite.max() if finite.size else math.inf
+    return np.asarray(greatest < most - _STEPS * SOFTMAX_DEPTH)
+
+
 def _range(x: FloatArray) -> Interval:
     lo, hi = np.fmin.reduce(x, axis=None), np.fmax.reduce(x, axis=None)
     return EVERYTHING if np.isnan(lo) else Interval(float(lo), float(hi))
@@ -201,7 +218,10 @@ rules = PerOperator[Callable[[_Values, Node, Interval], tuple[Interval, ...]]]("
 """Return for each operand what its values tell, of the interval that the result's readers see."""
 
 
-@rules("avg_pool", "begin_steps", "box", "contraction", "interpolate", "normalize", "quotient")
+@rules(
+    "avg_pool", "begin_steps", "box", "contraction", "integer_normalize", "integer_softmax",
+    "interpolate", "normalize", "quotient",
+)  # fmt: skip
 def _everything(values: _Values, node: Node, result: Interval) -> tuple[Interval, ...]:
     """Every value is a part of a sum or a quotient, or later steps read it."""
     del values, result
@@ -334,7 +354,7 @@ def _weights(values: _Values, node: Node, result: Interval) -> tuple[Interval, .
     greatest = values.extremes(node.inputs[0], np.max)
     if not greatest.size:
         return (EVERYTHING,)
-    kept = greatest[greatest >= greatest.max() - _STEPS * SOFTMAX_DEPTH]
+    kept = greatest[~are_masked(greatest)]
     return (Interval(float(kept.min()) - SOFTMAX_DEPTH, math.inf),)
 
 

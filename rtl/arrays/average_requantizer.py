@@ -46,7 +46,7 @@ class AverageRequantizer(Requantizer):
             raise ValueError(f"{name} has {len(self.requant.mult)} mult, positions up to {most}")
 
     def _channel_constants(self, m, take):
-        """Bias and factor of the sum that comes next, the latter from a register."""
+        """Bias, factor and offset of the sum that comes next, the factor from a register."""
         columns = list(zip(*self.positions, strict=True))
         channel, column, row = self._following_place(m, take, len(columns))
         del channel
@@ -64,7 +64,9 @@ class AverageRequantizer(Requantizer):
                         m.d.comb += following.eq(mults[place])
         with m.If(take):
             m.d.sync += factor.eq(following)
-        return Const(self.bias[0], signed(self.part.acc_bits)), factor, Const(0, 0)
+        [offset] = self._offsets()
+        bias = Const(self.bias[0], signed(self.part.acc_bits))
+        return bias, factor, Const(offset, self.part.offset_bits), Const(0, 0)
 
     def _following_place(self, m, take, width):
         """Count channel, column and row of the sum after the next."""

@@ -30,7 +30,7 @@ class Requantizer(wiring.Component):
     """Add the channel's bias, multiply by its ``mult``, shift, round, clip.
 
     Golden model: :meth:`nnef_hw.arithmetic.numerics.Requant.apply` of ``acc + bias[c]``, with c
-    counting 0..channels-1 over and over.
+    counting 0..channels-1 over and over. If there are offsets, products begin with them.
 
     ``stages`` multipliers stand in a row; each takes ``digit_bits`` bits of ``mult`` per cycle and
     hands its sum on after ``interval`` cycles. With an interval of 1 a sum enters and a code leaves
@@ -48,7 +48,7 @@ class Requantizer(wiring.Component):
     Parameters
     ----------
     requant : Requant
-        mult (one, or one per channel), shift, zero point, limits.
+        mult (one, or one per channel), offset likewise or none, shift, zero point, limits.
     bias : list[int]
         One per channel, input zero point folded in.
 
@@ -75,6 +75,7 @@ class Requantizer(wiring.Component):
         width = max(self._factors()).bit_length()
         if width > part.factor_bits:
             raise ValueError(f"{name} factors have {width} bits, not {part.factor_bits}")
+        self._check_offset(name)
         super().__init__({
             "i": In(stream.Signature(sum_layout(part.acc_bits))),
             "o": Out(stream.Signature(beat_layout(bits=part.bits, signed=part.signed, lanes=1))),
@@ -85,6 +86,15 @@ class Requantizer(wiring.Component):
         if len(self.requant.mult) not in {1, len(self.bias)}:
             raise ValueError(f"{name} has {len(self.requant.mult)} mult for "
                              f"{len(self.bias)} biases")
+
+    def _check_offset(self, name):
+        """Raise ValueError unless there is one offset, or one per channel, as its part says."""
+        offset = self._offsets()
+        if len(offset) not in {1, len(self.bias)}:
+            raise ValueError(f"{name} has {len(offset)} offsets for {len(self.bias)} biases")
+        width = max(offset).bit_length()
+        if width > self.part.offset_bits:
+            raise ValueError(f"{name} offsets have {width} bits, not {self.part.offset_bits}")
 
     def elaborate(self, platform):
         m = Module()
@@ -101,13 +111,22 @@ class Requantizer(wiring.Component):
 
         take = Signal()
         m.d.comb += take.eq(self.i.valid & self.i.ready)
-        bias, factor, companion = self._channel_constants(m, take)
+        bias, factor, offset, companion = self._channel_constants(m, take)
+        operand = ((self.i.payload.acc[0] + bias) << extra)[: part.acc_bits + extra].as_signed()
+        begun = Const(0)
+        if part.offset_bits:
+            # a product begins with its offset, which is there a cycle after its sum
+            sign = operand[-1].replicate(part.operand_bits - part.acc_bits)
+            operand = Cat(operand, sign).as_signed()
+            begun = Signal(operand.shape(), name="begun", reset_less=True)
+            with m.If(take):
+                m.d.sync += begun.eq(offset << extra)
         item = _Item(
             valid=self.i.valid,
             last=self.i.payload.last,
-            operand=((self.i.payload.acc[0] + bias) << extra)[: part.acc_bits + extra].as_signed(),
+            operand=operand,
             mult=Cat(Cat(factor, Const(0, product_shift))[:product_shift], companion),
-            product=Const(0),
+            product=begun,
         )
         for n in range(part.stages):
             is_open, item = self._stage(m, platform, n, item, advance)
@@ -138,6 +157,10 @@ class Requantizer(wiring.Component):
     def _factors(self):
         """Return the factors of sums: one per channel, or one for all."""
         return self.requant.mult
+
+    def _offsets(self):
+        """Return the offsets with which products begin: one per channel, or one for all."""
+        return self.requant.offset or (0,)
 
     def _companions(self):
         """Return what :meth:`_round` is told of each channel, and its width."""
@@ -213,25 +236,28 @@ class Requantizer(wiring.Component):
         return is_open, _Item(finishing, last, operand, mult[consumed_bits:], product)
 
     def _channel_constants(self, m, take):
-        """Bias, factor and companion of the channel whose sum comes next, from registers."""
+        """Bias, factor, offset and companion of the channel that comes next, from registers."""
         channels = len(self.bias)
         companions, companion_bits = self._companions()
-        factors, companions = (
+        factors, offsets, companions = (
             values * (channels if len(values) == 1 else 1)
-            for values in (self._factors(), companions)
+            for values in (self._factors(), self._offsets(), companions)
         )
-        factor_bits = max(factors).bit_length()
+        factor_bits, offset_bits = (max(values).bit_length() for values in (factors, offsets))
         mask = (1 << self.part.acc_bits) - 1
         words = [
-            (companion << factor_bits | factor) << self.part.acc_bits | bias & mask
-            for bias, factor, companion in zip(self.bias, factors, companions, strict=True)
+            ((companion << offset_bits | offset) << factor_bits | factor) << self.part.acc_bits
+            | bias & mask
+            for bias, factor, offset, companion in zip(
+                self.bias, factors, offsets, companions, strict=True)
         ]
-        width = self.part.acc_bits + factor_bits + companion_bits
+        width = self.part.acc_bits + factor_bits + offset_bits + companion_bits
         constants = Const(words[0], width)
         if channels > 1:
             constants = constants_in_turn(m, words, width, self.part.tables, take)
         bias, others = constants[: self.part.acc_bits], constants[self.part.acc_bits :]
-        return bias.as_signed(), others[:factor_bits], others[factor_bits:]
+        factor, others = others[:factor_bits], others[factor_bits:]
+        return bias.as_signed(), factor, others[:offset_bits], others[offset_bits:]
 
 
 def constants_in_turn(m, words, width, tables, take):

@@ -29,6 +29,9 @@ class TfliteRequantizer(Requantizer):
     def _factors(self):
         return self.requant.factors
 
+    def _offsets(self):
+        return (0,)
+
     def _companions(self):
         """How much farther than others a channel's products are shifted."""
         shifts = self.requant.right_shifts

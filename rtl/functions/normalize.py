@@ -20,7 +20,7 @@ from nnef_hw.rtl.base.primitives import (
 )
 from nnef_hw.rtl.streams.stream import Fifo, beat_layout, check_limits
 
-__all__ = ["Normalize"]
+__all__ = ["Item", "Normalize"]
 
 
 @dataclass
@@ -34,7 +34,7 @@ class _Pixel:
 
 
 @dataclass
-class _Item:
+class Item:
     """Signals that a stage hands to the next one; product and low digits are there a step later."""
 
     valid: Value
@@ -53,7 +53,7 @@ class Normalize(wiring.Component):
     before it is found, bit by bit, and the codes of the one before that are multiplied, a code
     every ``spacing`` cycles. Codes wait in a memory for two pixels.
 
-    A pixel takes ``pixel_cycles`` of its part if its codes come as fast. A
+    Two pixels take ``pair_cycles`` of its part if their codes come as fast. A
     :class:`~nnef_hw.rtl.streams.stream.Fifo` of two codes ends the multipliers; they, and the
     memory's read port, move in step, in the cycles in which that is not full.
 
@@ -275,14 +275,13 @@ class Normalize(wiring.Component):
             m.d.sync += complete.eq(1)
         return _Pixel(kept, inverse, exponent, Mux(bank, self.last[1], self.last[0]))
 
-    def _multiply(self, m, platform, codes, found):
-        """Multiply the codes of a pixel by its inverse root, then by the scales."""
-        part, requant = self.part, self.requant
-        m.submodules.results = results = Fifo(self.o.payload.shape())
-        wiring.connect(m, results.o, wiring.flipped(self.o))
-        advance = results.i.ready
+    def _read(self, m, advance, codes, found):
+        """Read the codes of a pixel; return what was found of it, and two flags.
 
-        pixel = _Pixel(*(
+        They say whether the memory gives a code in this step, and whether it is the pixel's last.
+        """
+        part = self.part
+        pixel = type(found)(*(
             Signal.like(value, name=f"pixel_{name}", reset_less=True)
             for name, value in vars(found).items()
         ))
@@ -290,7 +289,7 @@ class Normalize(wiring.Component):
         issue = Signal()
         index, bank, final = self._position(m, advance & issue, name="read")
         # steps until the next code may be read
-        rest = Signal(range(part.spacing))
+        rest = Signal(range(part.interval))
         m.d.comb += [
             issue.eq(busy & ~read & (rest == 0)),
             codes.read_address.eq(Cat(index, bank)),
@@ -300,8 +299,8 @@ class Normalize(wiring.Component):
             with m.If(advance & issue & final & (bank == n)):
                 m.d.sync += filled.eq(0)
         with m.If(advance):
-            if part.spacing > 1:
-                m.d.sync += rest.eq(Mux(issue, part.spacing - 1, rest - (rest != 0)))
+            if part.interval > 1:
+                m.d.sync += rest.eq(Mux(issue, part.interval - 1, rest - (rest != 0)))
             with m.If(issue & final):
                 m.d.sync += read.eq(1)
         flags = [(issue, issue & final)]
@@ -318,6 +317,15 @@ class Normalize(wiring.Component):
             m.d.sync += [busy.eq(1), read.eq(0)]
             m.d.sync += [register.eq(value) for register, value in
                          zip(vars(pixel).values(), vars(found).values(), strict=True)]
+        return pixel, valid, is_final
+
+    def _multiply(self, m, platform, codes, found):
+        """Multiply the codes of a pixel by its inverse root, then by the scales."""
+        part, requant = self.part, self.requant
+        m.submodules.results = results = Fifo(self.o.payload.shape())
+        wiring.connect(m, results.o, wiring.flipped(self.o))
+        advance = results.i.ready
+        pixel, valid, is_final = self._read(m, advance, codes, found)
 
         scaled = Signal(signed(part.difference_bits + part.channels.bit_length()), reset_less=True)
         code = codes.read_data.as_signed() if part.signed else codes.read_data
@@ -325,7 +333,7 @@ class Normalize(wiring.Component):
             m.d.sync += scaled.eq(part.channels * self._difference(code))
         beside = Signal(signed(part.deviation_bits), name="beside")
         m.d.comb += beside.eq(scaled - pixel.total)
-        item = self._product(m, platform, "root", advance, _Item(
+        item = self._product(m, platform, "root", advance, Item(
             valid, pixel.last & is_final, beside, Cat(pixel.root, pixel.exponent), Const(0),
             Const(0, FACTOR_BITS)))
 
@@ -337,7 +345,7 @@ class Normalize(wiring.Component):
             m.d.sync += [exponent.eq(item.digits), normal.eq(product >> exponent)]
         valid, last = self._later(m, advance, (item.valid, item.last), 2, name="normal")
         scale, beside = self._scale(m, advance & valid)
-        item = self._product(m, platform, "scale", advance, _Item(
+        item = self._product(m, platform, "scale", advance, Item(
             valid, last, Mux(scale[-1], -normal, normal), Cat(scale[:FACTOR_BITS], beside),
             Const(0), Const(0, FACTOR_BITS)))
 
@@ -419,7 +427,7 @@ class Normalize(wiring.Component):
 
         Items come at least as many steps apart. The result leaves with the last of them.
         """
-        spacing, width = self.part.spacing, self.part.digit_bits
+        spacing, width = self.part.interval, self.part.digit_bits
         consumed = spacing * width
         operand = Signal(signed(len(item.operand)), name=f"{name}_operand", reset_less=True)
         digits = Signal(len(item.digits), name=f"{name}_digits", reset_less=True)
@@ -453,4 +461,4 @@ class Normalize(wiring.Component):
                 ]
             with m.Elif(finishing):
                 m.d.sync += busy.eq(0)
-        return _Item(finishing, last, operand, digits[consumed:], product, low)
+        return Item(finishing, last, operand, digits[consumed:], product, low)

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from nnef_hw import parts
 from nnef_hw.rtl.base.memory import TiledMemory
-from nnef_hw.rtl.functions.softmax import ExponentialLookup, saturated, table_ports
+from nnef_hw.rtl.functions.softmax import ExponentialLookup, dividend, saturated, table_ports
 from nnef_hw.rtl.streams.stream import beat_layout
 
 __all__ = ["PipelinedSoftmax"]
@@ -49,9 +49,9 @@ class PipelinedSoftmax(wiring.Component):
 
     Or to others, if the part says so: of ``out_bits``, in steps of ``2**-places``.
 
-    Golden model: :func:`nnef_hw.arithmetic.softmax.softmax_codes`. While a pixel comes in, the
-    exponentials of the one before it are summed, and those of the one before that are divided by
-    their sum. Codes and exponentials wait in memories for two pixels each.
+    Golden model: that of :class:`nnef_hw.rtl.functions.softmax.Softmax`. While a pixel comes in,
+    the exponentials of the one before it are summed, and those of the one before that are divided
+    by their sum. Codes and exponentials wait in memories for two pixels each.
 
     A pixel takes ``pixel_cycles`` of its part if its codes come as fast. A result that is not taken
     stops the stages of the division one after the other; the sum of the next pixel waits then, and
@@ -202,9 +202,9 @@ class PipelinedSoftmax(wiring.Component):
             ]
 
         steps = self.part.stages * self.part.interval
-        dividend = Signal(steps + len(divisor) + 1)
-        m.d.comb += dividend.eq((exponential << self.part.quotient_bits) + divisor)
-        item = _Division(valid=fetched, remainder=dividend, divisor=divisor,
+        remainder = Signal(steps + len(divisor) + 1, name="dividend")
+        m.d.comb += remainder.eq(dividend(self.part, exponential, divisor))
+        item = _Division(valid=fetched, remainder=remainder, divisor=divisor,
                          last=last & fetched_final)
         accepts = [Signal(name=f"accept{n}") for n in range(self.part.stages + 1)]
         m.d.comb += enter.eq(fetched & accepts[0])

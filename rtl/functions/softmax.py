@@ -8,7 +8,7 @@ from nnef_hw import parts
 from nnef_hw.rtl.base.memory import TiledMemory
 from nnef_hw.rtl.streams.stream import beat_layout, code_range
 
-__all__ = ["ExponentialLookup", "PixelSum", "Softmax", "saturated", "table_ports"]
+__all__ = ["ExponentialLookup", "PixelSum", "Softmax", "dividend", "saturated", "table_ports"]
 
 
 def table_ports(part):
@@ -25,6 +25,12 @@ def table_ports(part):
         "table_data": In(part.exponential_bits),
         "table_enable": In(1),
     }
+
+
+def dividend(part, exponential, total):
+    """Return the dividend of a division by twice the sum, as the part rounds."""
+    scaled = exponential << part.quotient_bits
+    return scaled - (exponential << 1) if part.rounds_down else scaled + total
 
 
 def saturated(part, quotient):
@@ -207,7 +213,8 @@ class Softmax(wiring.Component):
 
     Or to others, if the part says so: of ``out_bits``, in steps of ``2**-places``.
 
-    Golden model: :func:`nnef_hw.arithmetic.softmax.softmax_codes`. One pixel takes
+    Golden model: :func:`nnef_hw.arithmetic.softmax.softmax_codes`, and of parts that round down
+    :func:`nnef_hw.arithmetic.integer_functions.integer_softmax_codes`. One pixel takes
     ``pixel_cycles`` of its part: load and find the maximum, sum the exponentials, then one serial
     division per code.
 
@@ -252,7 +259,7 @@ class Softmax(wiring.Component):
             pixel.add_output_states(m, self.o, saturated(part, quotient))
             with m.State("START"):
                 m.d.sync += [
-                    remainder.eq((pixel.exponential << part.quotient_bits) + pixel.total),
+                    remainder.eq(dividend(part, pixel.exponential, pixel.total)),
                     step.eq(0),
                 ]
                 m.next = "DIVIDE"

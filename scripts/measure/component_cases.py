@@ -13,6 +13,7 @@ from stream_cases import stream_cases
 from tap_cases import tap_cases
 from weight_cases import weight_cases
 
+from nnef_hw.arithmetic.integer_functions import IntegerNormalizeRequant
 from nnef_hw.arithmetic.normalization import NormalizeRequant
 from nnef_hw.arithmetic.numerics import QType, Requant, signed_bits
 from nnef_hw.arithmetic.tables import unary_table
@@ -27,6 +28,7 @@ from nnef_hw.parts.arrays.requantizer import Requantizer, TfliteRequantizer
 from nnef_hw.parts.arrays.weights import WeightRom
 from nnef_hw.parts.functions.argmax import Argmax
 from nnef_hw.parts.functions.corrected_table import corrected_table
+from nnef_hw.parts.functions.integer_normalize import IntegerNormalize
 from nnef_hw.parts.functions.interpolated_table import InterpolatedTable
 from nnef_hw.parts.functions.normalize import Normalize
 from nnef_hw.parts.functions.pipelined_softmax import PipelinedSoftmax
@@ -90,6 +92,7 @@ def component_cases(device: Device) -> Iterator[Case]:
         )
         yield Case(pipelined, {"table": exponentials})
     yield from _normalizations(device)
+    yield from _integer_normalizations(device)
     yield from stream_cases(device)
     yield from tap_cases(device)
     yield from matrix_cases(device)
@@ -126,6 +129,29 @@ def _normalizations(device: Device) -> Iterator[Case]:
             scales=count, offsets=count, spacing=spacing, ram=device.ram,
         )  # fmt: skip
         contents = {"mult": mult.tolist(), "offset": offset.tolist(), "zero_point": 5}
+        yield Case(part, {"requant": requant, **contents})
+
+
+def _integer_normalizations(device: Device) -> Iterator[Case]:
+    """Of few and many channels, with narrow and wide constants."""
+    rng = np.random.default_rng(1)
+    # channels, bits, bits of scales and offsets, number of scales, whether there is a mean
+    spread = [
+        (8, 8, 24, 1, True), (16, 8, 20, 16, True), (64, 8, 22, 64, False), (64, 8, 22, 1, False),
+        (64, 4, 18, 64, True), (128, 8, 22, 128, True), (192, 8, 24, 1, True),
+        (32, 12, 28, 32, True),
+    ]  # fmt: skip
+    for channels, bits, wide, count, centered in spread:
+        requant = IntegerNormalizeRequant(
+            channels=channels, centered=centered, shift=14, lo=-128, hi=127
+        )
+        scale, offset = (rng.integers(-1 << wide - 1, 1 << wide - 1, count) for _ in range(2))
+        part = IntegerNormalize(
+            channels=channels, bits=bits, signed=True, out_bits=8, out_signed=True,
+            centered=centered, scale_bits=wide, offset_bits=wide, scales=count, offsets=count,
+            ram=device.ram,
+        )  # fmt: skip
+        contents = {"scale": scale.tolist(), "offset": offset.tolist()}
         yield Case(part, {"requant": requant, **contents})
 
 

@@ -13,6 +13,7 @@ from nnef_hw.arithmetic.numerics import (
     accumulator_range,
     argmax_codes,
     choose_add_requant,
+    choose_division,
     choose_requant,
     fold_zero_point,
     signed_bits,
@@ -102,6 +103,36 @@ def test_requantize_is_floor_of_the_exact_quotient_plus_half(rng):
 def test_requantize_halves_round_up():
     requant = Requant((1,), shift=1, zero_point=0, lo=-100, hi=100)
     assert requant.apply([[-3, -1, 1, 3]]).tolist() == [[-1, 0, 1, 2]]
+
+
+@pytest.mark.parametrize("offset", [(77,), (0, 1023, 500)])
+def test_an_offset_is_added_to_products(offset, rng):
+    requant = Requant((100, 3, 515), 10, 4, -128, 127, offset=offset)
+    acc = rng.integers(-2000, 2000, (50, 3))
+    found = requant.apply(acc)
+    for row, codes in zip(acc.tolist(), found.tolist(), strict=True):
+        for channel, (total, code) in enumerate(zip(row, codes, strict=True)):
+            added = offset[channel % len(offset)]
+            exact = Fraction(total * requant.mult[channel] + added, 1 << 10) + Fraction(1, 2)
+            assert code == min(max(math.floor(exact) + 4, -128), 127)
+    some = requant.of_channels(slice(1, 3))
+    np.testing.assert_array_equal(some.apply(acc[:, 1:]), found[:, 1:])
+    assert Requant.from_json(requant.to_json()) == requant
+
+
+def test_an_offset_is_less_than_a_step_of_the_result():
+    with pytest.raises(ValueError, match=r"offset must be in 0\.\.1023, not 1024"):
+        Requant((1,), 10, 0, 0, 255, offset=(3, 1024))
+
+
+@pytest.mark.parametrize("count", [3, 7, 49, 50, 196, 1000])
+def test_division_by_a_count_is_exact_for_every_sum(count):
+    requant = choose_division(count, QType(8, True, 1.0), acc_bits=15, lo=-100)
+    acc = np.arange(-1 << 14, 1 << 14)
+    expected = [
+        min(max(math.floor(Fraction(n, count) + Fraction(1, 2)), -100), 127) for n in acc.tolist()
+    ]
+    assert requant.apply(acc).tolist() == expected
 
 
 def test_requantize_clips_at_both_limits():

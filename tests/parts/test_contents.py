@@ -2,6 +2,7 @@
 """Contents with which a component cannot be made."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from examples.requantizers import REQUANTIZERS, TYPICAL
 from examples.streams import REQUANTIZER
 
 from nnef_hw import parts
+from nnef_hw.arithmetic.integer_functions import IntegerNormalizeRequant
 from nnef_hw.arithmetic.numerics import AddRequant, QType, Requant
 from nnef_hw.arithmetic.tflite.division import tflite_quotient
 from nnef_hw.parts.functions.corrected_table import corrected_table
@@ -33,6 +35,17 @@ CONSTANT = parts.Constant(count=2, repeats=1, **S4)
 STATE = parts.State(count=2, **S4)
 
 LOOKUP = parts.Lookup(rows=2, channels=2, in_bits=1, bits=4, signed=False, ram=RAM)
+
+NORMALIZATION = parts.IntegerNormalize(
+    channels=4, bits=8, signed=True, out_bits=8, out_signed=True, centered=True, scale_bits=8,
+    offset_bits=8, scales=1, offsets=1, ram=RAM,
+)  # fmt: skip
+
+
+def normalized(**changes):
+    integers = {"channels": 4, "centered": True, "shift": 3, "lo": -128, "hi": 127, **changes}
+    return {"requant": IntegerNormalizeRequant(**integers), "scale": [1], "offset": [0]}
+
 
 SCALED = REQUANTIZERS["Requantizer"]["typical"].part
 AVERAGE = REQUANTIZERS["AverageRequantizer"]["verilog"]
@@ -68,6 +81,18 @@ REFUSED = {
     ),
     "Requantizer factors have 17 bits, not 16": (
         SCALED, {"requant": Requant((1 << 16,), 23, 7, 0, 255, 17), "bias": TYPICAL[1]},
+    ),
+    "Requantizer has 2 offsets for 3 biases": (
+        SCALED, {"requant": replace(TYPICAL[0], offset=(1, 0)), "bias": TYPICAL[1]},
+    ),
+    "Requantizer offsets have 1 bits, not 0": (
+        SCALED, {"requant": replace(TYPICAL[0], offset=(1,)), "bias": TYPICAL[1]},
+    ),
+    "IntegerNormalize has channels, mean, scales and offsets (5, True, 1, 1)": (
+        NORMALIZATION, normalized(channels=5),
+    ),
+    "IntegerNormalize limits results to -128..126, not to -128..127": (
+        NORMALIZATION, normalized(hi=126),
     ),
     "AverageRequantizer has 4 mult, positions up to 4": (
         AVERAGE.part, {**AVERAGE.contents, "positions": [[0, 4]]},

@@ -17,6 +17,7 @@ from examples import EXAMPLES
 from nnef_hw import parts
 from nnef_hw.hardware.geometry.window import Window
 from nnef_hw.parts.base.timing import Kernel
+from nnef_hw.parts.functions.normalize import NormalizePart
 
 
 def cycles(chain, items, *, words=1):
@@ -132,20 +133,19 @@ def test_a_line_buffer_reads_a_word_per_cycle_when_memory_is_ample():
     assert (np.diff(given[window.passes :]) == window.pass_words).all()
 
 
-@pytest.mark.parametrize("part", ["Softmax", "PipelinedSoftmax", "TfliteSoftmax", "Normalize"])
+@pytest.mark.parametrize(
+    "part", ["Softmax", "PipelinedSoftmax", "TfliteSoftmax", "Normalize", "IntegerNormalize"]
+)
 def test_cycles_of_pixels(part):
     """From the last code of the first one to its first result, and from pixel to pixel."""
     for example in PIXELS[part].values():
         part, channels = example.part, example.part.channels
         taken, given = cycles([part], 13 * channels)
         assert given[0] - taken[channels - 1] == part.latency
-        period = part.pixel_cycles
-        if isinstance(part, parts.Normalize):
-            # the third pixel is taken when the first has been read again
-            inside = channels + 5 + part.root_cycles + (channels - 1) * part.spacing
-            period = max(period, inside / 2)
         starts = given[::channels]
-        assert starts[-1] - starts[-9] == 8 * period
+        is_paired = isinstance(part, NormalizePart)
+        period = part.frame_cycles(8) if is_paired else 8 * part.pixel_cycles
+        assert starts[-1] - starts[-9] == period
 
 
 @pytest.mark.parametrize("part", ["Requantizer", "TfliteRequantizer", "AverageRequantizer"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any
 
+from nnef_hw.arithmetic.numerics import Requant
 from nnef_hw.arithmetic.tflite.numerics import TfliteAddRequant
 from nnef_hw.engine.layers.contraction import MIDDLE
 from nnef_hw.engine.layers.layer import ANYWHERE, Format, Image, lowers
@@ -154,6 +155,9 @@ def _problems(
         yield from _contraction(graph, node)
     if node.has(Trait.WINDOW):
         yield from _windows(node)
+    requant = node.attrs.get("requant")
+    if isinstance(requant, Requant) and requant.offset:
+        yield "it adds to sums what is less than their step, as integer networks do", STREAM
     layer = _integers(graph, node)
     if isinstance(layer, layers.Convolution):
         weights = layer.weights

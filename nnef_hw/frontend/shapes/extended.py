@@ -58,6 +58,9 @@ DEFAULTS: dict[str, dict[str, object]] = {
     },
     "interpolate": {"coordinates": "half_pixel"},
     "normalize": {"centered": True},
+    "rescale": {"offset": 0.5},
+    "integer_normalize": {"centered": True},
+    "integer_softmax": {"levels": 256},
     "topk": {"largest": True},
     "trilu": {"k": 0, "upper": True},
     "cumsum": {"exclusive": False, "reverse": False},
@@ -278,6 +281,30 @@ def _check_place(call: Call) -> None:
         raise call.error(f"{place.name!r} of shape {list(place.shape)} is not one number")
 
 
+def _integer_normalize(call: Call) -> list[Shape]:
+    shapes = _normalize(call)
+    for tensor in call.inputs[1:]:
+        along = [axis for axis, extent in enumerate(tensor.shape) if extent > 1]
+        if not set(along) <= set(call.attrs["axes"]):
+            raise call.error(
+                f"{tensor.name!r} of shape {list(tensor.shape)} varies along other axes than "
+                f"{call.attrs['axes']}",
+                "give one number, or one for each that is normalized",
+            )
+    return shapes
+
+
+def _integer_softmax(call: Call) -> list[Shape]:
+    source, exponentials = call.inputs
+    check_axes(call, len(source.shape))
+    if len(exponentials.shape) != 2 or exponentials.shape[0] != 1:
+        raise call.error(
+            f"{exponentials.name!r} of shape {list(exponentials.shape)} is no row of exponentials",
+            "give them the shape [1, N]",
+        )
+    return same(call)
+
+
 def _topk(call: Call) -> list[Shape]:
     source, k = call.inputs[0].shape, call.attrs["k"]
     axis = check_axis(call, len(source))
@@ -357,6 +384,9 @@ _RULES: dict[str, Rule] = {
     "lookup": _lookup,
     "causal_mask": _causal_mask,
     "write_row": _write_row,
+    "rescale": same,
+    "integer_normalize": _integer_normalize,
+    "integer_softmax": _integer_softmax,
     "topk": _topk,
     "one_hot": _one_hot,
     "trilu": _trilu,

@@ -8,6 +8,7 @@ from nnef_hw.ir.layers.contraction import Contraction
 from nnef_hw.ir.layers.convolution import Convolution
 from nnef_hw.ir.layers.elementwise import Elementwise, Extremum, Product, Quotient, Sum
 from nnef_hw.ir.layers.functions import ArgExtremum, Softmax, Table
+from nnef_hw.ir.layers.integer_functions import IntegerNormalization, IntegerSoftmax
 from nnef_hw.ir.layers.layer import Codes, Layer, format_of, image_of, layers
 from nnef_hw.ir.layers.lowering import layer_of, layers_of
 from nnef_hw.ir.layers.moves import (
@@ -37,6 +38,8 @@ __all__ = [
     "DepthToSpace",
     "Elementwise",
     "Extremum",
+    "IntegerNormalization",
+    "IntegerSoftmax",
     "Interpolate",
     "JoinSteps",
     "LastStep",

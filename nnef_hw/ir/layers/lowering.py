@@ -10,6 +10,7 @@ from nnef_hw.ir.layers import (
     convolution,
     elementwise,
     functions,
+    integer_functions,
     moves,
     normalization,
     places,
@@ -21,7 +22,8 @@ from nnef_hw.ir.layers.layer import Layer, layers
 __all__ = ["layer_of", "layers_of"]
 
 LAYERS = (
-    contraction, convolution, elementwise, functions, moves, normalization, places, pool, steps,
+    contraction, convolution, elementwise, functions, integer_functions, moves, normalization,
+    places, pool, steps,
 )  # fmt: skip
 """The modules that register classes of layers."""
 

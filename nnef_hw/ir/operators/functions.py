@@ -47,6 +47,7 @@ OPERATORS = (
     _smooth("leaky_relu", "alpha"),
     *map(_smooth, _SMOOTH),
     *map(_of_steps, ("ceil", "floor", "round", "sign")),
+    _of_steps("rescale", "factor", "offset"),
     # what other operators compute of one number: their ``body``, a graph with one input and output
     _smooth("pointwise", "body"),
     _of_steps("stepwise", "body"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nnef_hw.arithmetic.integer_functions import IntegerNormalizeRequant
 from nnef_hw.arithmetic.normalization import NormalizeRequant
 from nnef_hw.ir.operators.operator import CanonicalOperator, Trait
 
@@ -37,5 +38,19 @@ OPERATORS = (
         attributes=frozenset({"axes", "centered", "epsilon"}),
         requant=NormalizeRequant,
         hardware="exact sums, an inverse root, two multipliers; over other axes between transposes",
+    ),
+    CanonicalOperator(
+        "integer_softmax",
+        _CHANNELS | {Trait.EXACT_TABLE},
+        attributes=frozenset({"axes", "levels"}),
+        requant=None,
+        hardware="softmax over channels, with exponentials of the model's own",
+    ),
+    CanonicalOperator(
+        "integer_normalize",
+        _CHANNELS,
+        attributes=frozenset({"axes", "centered", "shift"}),
+        requant=IntegerNormalizeRequant,
+        hardware="exact sums, a root, a product and a division for each code",
     ),
 )

@@ -38,6 +38,8 @@ class Requantizer(Pipe):
         Multipliers in a row, at most one per digit.
     bits, signed
         Format of the output codes.
+    offset_bits
+        Width of what is added to products; 0 if nothing is.
 
     Attributes
     ----------
@@ -65,6 +67,7 @@ class Requantizer(Pipe):
     stages: int
     bits: int
     signed: bool
+    offset_bits: int = 0
 
     def __post_init__(self) -> None:
         name = type(self).__name__
@@ -84,6 +87,11 @@ class Requantizer(Pipe):
     def tables(self) -> int:
         """Tables that hold the constants, a power of two; each with a register if several."""
         return constant_tables(self.constants)
+
+    @property
+    def operand_bits(self) -> int:
+        """Width of what is multiplied, signed: products have at least the bits of an offset."""
+        return max(self.acc_bits, self.offset_bits + 1) if self.offset_bits else self.acc_bits
 
     @property
     def interval(self) -> int:
@@ -109,26 +117,28 @@ class Requantizer(Pipe):
 
     @property
     def features(self) -> Mapping[str, float]:
-        table_bits = self.acc_bits + self.mult_bits if self.constants > 1 else 0
+        constant_bits = self.acc_bits + self.mult_bits + self.offset_bits
+        table_bits = constant_bits if self.constants > 1 else 0
         return {
-            "digit bits": self.acc_bits * self.digit_bits * self.stages,
-            "stage bits": self.acc_bits * self.stages,
-            "serial bits": self.acc_bits * self.stages * (self.interval > 1),
+            "digit bits": self.operand_bits * self.digit_bits * self.stages,
+            "stage bits": self.operand_bits * self.stages,
+            "serial bits": self.operand_bits * self.stages * (self.interval > 1),
             "round bits": self.acc_bits * (self.round_stages - 1),
             **table_features(table_bits, self.constants),
         }
 
     def flip_flops(self, device: Device) -> int:
         del device
-        stage = 2 * self.acc_bits + 2
+        stage = 2 * self.operand_bits + 2
         stage += counter_bits(self.interval) + 1 if self.interval > 1 else 0
         digits = self.mult_bits * (self.stages + 1) // 2
         constants = 0
         if self.constants > 1:
             words = 1 if self.tables == 1 else 1 + self.tables
-            constants = words * (self.acc_bits + self.mult_bits) + counter_bits(self.constants)
+            constant_bits = self.acc_bits + self.mult_bits + self.offset_bits
+            constants = words * constant_bits + counter_bits(self.constants)
         rounding = self.acc_bits * (self.round_stages - 1) + 3 * self.bits
-        return self.stages * stage + digits + constants + rounding + 10
+        return self.stages * stage + digits + constants + rounding + self.offset_bits + 10
 
     def process(self, target: Stream, *origins: Stream) -> Process:
         """Let sums move while the queue of two codes is not full."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -21,7 +22,7 @@ from nnef_hw.parts.base.part import (
 )
 from nnef_hw.parts.base.timing import Kernel, Log, Process, Stream
 
-__all__ = ["SPACINGS", "Normalize"]
+__all__ = ["SPACINGS", "Normalize", "NormalizePart"]
 
 SPACINGS = (1, 2, 4, 8, 16)
 """Cycles per code."""
@@ -34,10 +35,8 @@ GAP = 3
 
 
 @dataclass(frozen=True, kw_only=True)
-class Normalize(Part):
-    """Sums up a pixel, finds the inverse root of another one, and multiplies a third one.
-
-    Its contents are ``requant``, ``zero_point``, ``mult`` and ``offset``.
+class NormalizePart(Part):
+    """Sums up a pixel, finds the root of another one, and multiplies a third one.
 
     Parameters
     ----------
@@ -49,23 +48,15 @@ class Normalize(Part):
         Format of a result.
     centered
         Whether the mean is taken from the codes.
-    epsilon_bits
-        Width of what is added to the variance.
-    fraction
-        Bits of a normalized number below 1.
     offset_bits
         Width of an offset, signed.
     scales, offsets
         Number of scales and offsets: 1, or one per channel.
-    spacing
-        Cycles per code.
     ram
         The device's block RAM.
     """
 
-    component = "nnef_hw.rtl.functions.normalize:Normalize"
     label = "normalize"
-    costs = "normalize"
 
     channels: int
     bits: int
@@ -73,13 +64,141 @@ class Normalize(Part):
     out_bits: int
     out_signed: bool
     centered: bool
-    epsilon_bits: int
-    fraction: int
     offset_bits: int
     scales: int
     offsets: int
-    spacing: int
     ram: BlockRam
+
+    @property
+    @abstractmethod
+    def interval(self) -> int:
+        """Cycles per code."""
+
+    @property
+    @abstractmethod
+    def root_cycles(self) -> int:
+        """Cycles from the sums of a pixel to its root."""
+
+    @property
+    @abstractmethod
+    def delay(self) -> int:
+        """Steps from a code that is read to its result in the queue of two."""
+
+    @property
+    def latency(self) -> int:
+        """Cycles from a pixel's last code to its first result."""
+        return SUM_LATENCY + self.root_cycles + 1 + self.delay + 1
+
+    @property
+    def pair_cycles(self) -> int:
+        """Cycles from a pixel's first code to that of the next pixel but one.
+
+        There is room for both, which one takes until it has been read again.
+        """
+        reading = (self.channels - 1) * self.interval
+        one = max(self.channels, self.root_cycles + 1, reading + max(self.interval, GAP))
+        return max(2 * one, self.channels + SUM_LATENCY + 1 + self.root_cycles + reading)
+
+    def frame_cycles(self, pixels: int) -> int:
+        """Cycles from the first code of a frame to that of the next one."""
+        return -(-pixels * self.pair_cycles // 2)
+
+    @property
+    def code_memory(self) -> Tiling:
+        """Memory of the codes of two pixels; the second one begins at a power of two."""
+        depth = (1 << counter_bits(self.channels)) + self.channels
+        return tile_memory(self.ram, depth, self.bits)
+
+    @property
+    def memories(self) -> tuple[Tiling, ...]:
+        return (self.code_memory,)
+
+    @property
+    def tables(self) -> tuple[int, int]:
+        """Numbers of tables for scales and offsets, powers of two."""
+        return constant_tables(self.scales), constant_tables(self.offsets)
+
+    def start(self, kernel: Kernel, *origins: Stream) -> Stream:
+        [origin] = origins
+        loaded, read, rooted, started = (kernel.log() for _ in range(4))
+        target = kernel.stream()
+        kernel.start(self._load(origin, loaded, read))
+        kernel.start(self._root(loaded, rooted, started))
+        kernel.start(self._multiply(target, rooted, started, read))
+        return target
+
+    def _load(self, origin: Stream, loaded: Log, read: Log) -> Process:
+        """Hold two pixels until they are read again."""
+        time = -1
+        for before in count(-2):
+            if before >= 0:
+                if len(read.times) <= before:
+                    yield read, before + 1
+                time = max(time, read.times[before])
+            for _ in range(self.channels):
+                time = max(time + 1, (yield origin))
+                origin.accept(time)
+            loaded.add(time)
+
+    def _root(self, loaded: Log, rooted: Log, started: Log) -> Process:
+        """Find an inverse root once the one before was taken."""
+        for pixel in count():
+            if len(loaded.times) <= pixel:
+                yield loaded, pixel + 1
+            time = loaded.times[pixel] + SUM_LATENCY
+            if pixel:
+                if len(started.times) < pixel:
+                    yield started, pixel
+                time = max(time, started.times[pixel - 1] + 1)
+            rooted.add(time + self.root_cycles)
+
+    def _multiply(self, target: Stream, rooted: Log, started: Log, read: Log) -> Process:
+        """Read the codes of a pixel and multiply them.
+
+        The next root is taken when the last code has left the memory two steps before.
+        """
+        clock = InStep()
+        free, following = 0, 0
+        for pixel in count():
+            if len(rooted.times) <= pixel:
+                yield rooted, pixel + 1
+            start = max(rooted.times[pixel], free)
+            started.add(start)
+            reading = max(clock.later(start + 1, 0), following)
+            for channel in range(self.channels):
+                if channel:
+                    reading = clock.later(reading, self.interval)
+                clock.forget(reading)
+                if channel == self.channels - 1:
+                    read.add(reading)
+                    free = clock.later(reading, GAP - 1)
+                    following = clock.later(reading, self.interval)
+                leaving = clock.enter(clock.later(reading, self.delay))
+                clock.leave((yield target, leaving))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Normalize(NormalizePart):
+    """Multiplies by an inverse root.
+
+    Its contents are ``requant``, ``zero_point``, ``mult`` and ``offset``.
+
+    Parameters
+    ----------
+    epsilon_bits
+        Width of what is added to the variance.
+    fraction
+        Bits of a normalized number below 1.
+    spacing
+        Cycles per code.
+    """
+
+    component = "nnef_hw.rtl.functions.normalize:Normalize"
+    costs = "normalize"
+
+    epsilon_bits: int
+    fraction: int
+    spacing: int
 
     def __post_init__(self) -> None:
         if self.spacing not in SPACINGS:
@@ -144,40 +263,12 @@ class Normalize(Part):
 
     @property
     def root_cycles(self) -> int:
-        """Cycles from the sums of a pixel to its inverse root."""
         square = self.sum_bits if self.centered else 0
         return 3 + square + (self.radicand_bits // 2 - 1) + ROOT_BITS + FACTOR_BITS
 
     @property
     def delay(self) -> int:
-        """Steps from a code that is read to its result in the queue of two."""
         return 6 + 2 * self.stages * self.spacing
-
-    @property
-    def latency(self) -> int:
-        """Cycles from a pixel's last code to its first result."""
-        return SUM_LATENCY + self.root_cycles + 1 + self.delay + 1
-
-    @property
-    def pixel_cycles(self) -> int:
-        """Cycles from a pixel's first code to the next pixel's."""
-        reading = (self.channels - 1) * self.spacing + max(self.spacing, GAP)
-        return max(self.channels, self.root_cycles + 1, reading)
-
-    @property
-    def code_memory(self) -> Tiling:
-        """Memory of the codes of two pixels; the second one begins at a power of two."""
-        depth = (1 << counter_bits(self.channels)) + self.channels
-        return tile_memory(self.ram, depth, self.bits)
-
-    @property
-    def memories(self) -> tuple[Tiling, ...]:
-        return (self.code_memory,)
-
-    @property
-    def tables(self) -> tuple[int, int]:
-        """Numbers of tables for scales and offsets, powers of two."""
-        return constant_tables(self.scales), constant_tables(self.offsets)
 
     def compute(
         self, codes: IntArray, *, requant: NormalizeRequant, zero_point: int,
@@ -210,61 +301,3 @@ class Normalize(Part):
         root = 2 * self.radicand_bits + self.sum_bits + 60
         stage = 2 * (self.deviation_bits + self.normal_bits) + FACTOR_BITS + 16
         return sums + root + self.stages * stage + 2 * self.deviation_bits + 5 * self.out_bits + 60
-
-    def start(self, kernel: Kernel, *origins: Stream) -> Stream:
-        [origin] = origins
-        loaded, read, rooted, started = (kernel.log() for _ in range(4))
-        target = kernel.stream()
-        kernel.start(self._load(origin, loaded, read))
-        kernel.start(self._root(loaded, rooted, started))
-        kernel.start(self._multiply(target, rooted, started, read))
-        return target
-
-    def _load(self, origin: Stream, loaded: Log, read: Log) -> Process:
-        """Hold two pixels until they are read again."""
-        time = -1
-        for before in count(-2):
-            if before >= 0:
-                if len(read.times) <= before:
-                    yield read, before + 1
-                time = max(time, read.times[before])
-            for _ in range(self.channels):
-                time = max(time + 1, (yield origin))
-                origin.accept(time)
-            loaded.add(time)
-
-    def _root(self, loaded: Log, rooted: Log, started: Log) -> Process:
-        """Find an inverse root once the one before was taken."""
-        for pixel in count():
-            if len(loaded.times) <= pixel:
-                yield loaded, pixel + 1
-            time = loaded.times[pixel] + SUM_LATENCY
-            if pixel:
-                if len(started.times) < pixel:
-                    yield started, pixel
-                time = max(time, started.times[pixel - 1] + 1)
-            rooted.add(time + self.root_cycles)
-
-    def _multiply(self, target: Stream, rooted: Log, started: Log, read: Log) -> Process:
-        """Read the codes of a pixel and multiply them.
-
-        The next root is taken when the last code has left the memory two steps before.
-        """
-        clock = InStep()
-        free, following = 0, 0
-        for pixel in count():
-            if len(rooted.times) <= pixel:
-                yield rooted, pixel + 1
-            start = max(rooted.times[pixel], free)
-            started.add(start)
-            reading = max(clock.later(start + 1, 0), following)
-            for channel in range(self.channels):
-                if channel:
-                    reading = clock.later(reading, self.spacing)
-                clock.forget(reading)
-                if channel == self.channels - 1:
-                    read.add(reading)
-                    free = clock.later(reading, GAP - 1)
-                    following = clock.later(reading, self.spacing)
-                leaving = clock.enter(clock.later(reading, self.delay))
-                clock.leave((yield target, leaving))

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from nnef_hw.arithmetic.integer_functions import integer_softmax_codes
 from nnef_hw.arithmetic.numerics import IntArray, QType
 from nnef_hw.arithmetic.softmax import softmax_codes
 from nnef_hw.hardware.devices import Device
@@ -73,10 +74,14 @@ class DividingSoftmax(SoftmaxPart):
         Bits of a probability, unsigned.
     places
         Bits of it below 1; it has no others.
+    rounds_down
+        Whether it is the whole number below ``2**places - 1`` times the share of the sum, and not
+        the nearest one of ``2**places`` times it.
     """
 
     out_bits: int = 8
     places: int = 8
+    rounds_down: bool = False
 
     @property
     def quotient_bits(self) -> int:
@@ -87,9 +92,12 @@ class DividingSoftmax(SoftmaxPart):
         self, codes: IntArray, *, table: Sequence[int], is_masked: bool = False
     ) -> IntArray:
         """Return the probabilities of codes [beats, 1]; of masked ones the lowest code has none."""
+        pixels = codes.reshape(-1, self.channels)
+        if self.rounds_down:
+            assert not is_masked, "integer networks hide no codes"
+            return integer_softmax_codes(pixels, table, 1 << self.places).reshape(-1, 1)
         hidden = QType(self.bits, self.signed, 1.0).lo if is_masked else None
         qtype = QType(self.out_bits, False, 2.0**-self.places)
-        pixels = codes.reshape(-1, self.channels)
         return softmax_codes(pixels, table, qtype=qtype, hidden=hidden).reshape(-1, 1)
 
 

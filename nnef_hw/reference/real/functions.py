@@ -72,6 +72,7 @@ UNARY: dict[str, Callable[[FloatArray, Attrs], FloatArray]] = {
     "rcp": lambda x, a: 1.0 / x,
     "relu": lambda x, a: np.maximum(x, 0.0),
     "requantize": lambda x, a: x,
+    "rescale": lambda x, a: np.floor(a["factor"] * x + a.get("offset", 0.5)),
     "round": lambda x, a: np.floor(x + 0.5),
     "rsqr": lambda x, a: 1.0 / (x * x),
     "rsqrt": lambda x, a: 1.0 / np.sqrt(x),

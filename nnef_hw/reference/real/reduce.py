@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from nnef_hw.arithmetic.integer_functions import integer_normalized, integer_softmax_codes
 from nnef_hw.reference.real.elementwise import align
 from nnef_hw.reference.real.registry import Array, Evaluation, operator
 from nnef_hw.reference.running.batch_rules import always, beside_axes
@@ -85,3 +86,20 @@ def normalize(call: Evaluation) -> Array:
         x = x - x.mean(axis=axes, keepdims=True)
     root = np.sqrt(np.square(x).mean(axis=axes, keepdims=True) + call.attr("epsilon"))
     return np.asarray(x / root * scale + offset)
+
+
+@operator("integer_normalize", batch=beside_axes)
+def integer_normalize(call: Evaluation) -> Array:
+    """Divide integers by the root of their mean square; their fractions are left out."""
+    x, scale, offset = (np.rint(value).astype(np.int64) for value in align(*call.args))
+    axes, centered = tuple(call.attr("axes")), call.attr("centered", True)
+    whole = integer_normalized(x, scale, offset, axes, centered=centered)
+    return np.asarray(whole >> call.attr("shift"), call.args[0].dtype)
+
+
+@operator("integer_softmax", batch=beside_axes)
+def integer_softmax(call: Evaluation) -> Array:
+    x, exponentials = (np.rint(value).astype(np.int64) for value in call.args)
+    axes, levels = tuple(call.attr("axes")), call.attr("levels", 256)
+    found = integer_softmax_codes(x, exponentials.reshape(-1), levels, axes)
+    return np.asarray(found, call.args[0].dtype)

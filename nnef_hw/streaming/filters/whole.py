@@ -100,7 +100,8 @@ def _graph(layer: FilterLayer[Any]) -> AdderGraph:
     assert isinstance(requant, Requant)
     factors = np.broadcast_to(np.array(requant.mult, np.int64), layer.out_channels)
     rounding = (1 << requant.shift - 1) + ((requant.zero_point - requant.lo) << requant.shift)
-    offsets = layer.bias.astype(np.int64) * factors + rounding
+    rest = np.array(requant.offset or (0,), np.int64)
+    offsets = layer.bias.astype(np.int64) * factors + rest + rounding
     return _multiplied(
         layer.weights[:, 0].tobytes(), layer.weights[:, 0].shape, tuple(factors.tolist()),
         tuple(offsets.tolist()), layer.source.bits, layer.source.signed,

@@ -17,6 +17,7 @@ from nnef_hw.streaming.layers import (
     argmax,
     data_movement,
     eltwise,
+    integer_normalize,
     interpolate,
     normalize,
     places,
@@ -32,8 +33,8 @@ from nnef_hw.streaming.layers.state import DelayLayer, state_layers
 __all__ = ["lower"]
 
 LAYERS = (
-    argmax, contraction, conv, data_movement, eltwise, interpolate, normalize, places, pool,
-    softmax, table,
+    argmax, contraction, conv, data_movement, eltwise, integer_normalize, interpolate, normalize,
+    places, pool, softmax, table,
 )  # fmt: skip
 """The modules that register how nodes become layers."""
 

@@ -58,7 +58,7 @@ class NormalizeLayer(StreamLayer[NormalizeFolding]):
         return (self._part(folding, device),)
 
     def cycles(self, folding: NormalizeFolding, device: Device) -> int:
-        return self.pixels * self._part(folding, device).pixel_cycles
+        return self._part(folding, device).frame_cycles(self.pixels)
 
     def contents(self, folding: NormalizeFolding) -> Contents:
         del folding

@@ -82,10 +82,11 @@ def make_requantizer(
         kind = AverageRequantizer
     elif isinstance(requant, TfliteRequant):
         kind = TfliteRequantizer
+    offset = requant.offset if isinstance(requant, Requant) else ()
     part = kind(
         channels=max(1, channels // lanes), acc_bits=acc_bits, factor_bits=factor_bits(requant),
         digit_bits=folding.digit_bits, stages=folding.digit_stages, bits=target.bits,
-        signed=target.signed,
+        signed=target.signed, offset_bits=max(offset, default=0).bit_length(),
     )  # fmt: skip
     return side_by_side(part, lanes)
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.arithmetic.softmax import softmax_places
 from nnef_hw.hardware.devices import Device
 from nnef_hw.ir import layers
 from nnef_hw.parts import Part
@@ -37,15 +36,23 @@ class SoftmaxFolding(Folding):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SoftmaxLayer(StreamLayer[SoftmaxFolding]):
-    """Softmax over channels; ``table`` has the exponentials."""
+    """Softmax over channels; ``table`` has the exponentials.
+
+    Parameters
+    ----------
+    places, rounds_down
+        Bits of a probability below 1, and whether it is rounded down, as its part says.
+    """
 
     label = "softmax"
 
     pixels: int
     channels: int
     table: NDArray[np.int64]
-    is_tflite: bool
-    is_masked: bool
+    places: int = 8
+    rounds_down: bool = False
+    is_tflite: bool = False
+    is_masked: bool = False
 
     def kind(self, folding: SoftmaxFolding) -> str:
         if self.is_tflite:
@@ -54,7 +61,7 @@ class SoftmaxLayer(StreamLayer[SoftmaxFolding]):
 
     def foldings(self, device: Device) -> Sequence[SoftmaxFolding]:
         del device
-        stages = () if self.is_tflite else size_steps(softmax_places(self.target) + 1)
+        stages = () if self.is_tflite else size_steps(self.places + 1)
         return [SoftmaxFolding(stages=count) for count in (0, *stages)]
 
     def _part(
@@ -66,7 +73,9 @@ class SoftmaxLayer(StreamLayer[SoftmaxFolding]):
         }  # fmt: skip
         if self.is_tflite:
             return TfliteSoftmax(**parameters)
-        parameters |= {"out_bits": self.target.bits, "places": softmax_places(self.target)}
+        parameters |= {"out_bits": self.target.bits, "places": self.places}
+        if self.rounds_down:
+            parameters["rounds_down"] = True
         if folding.stages:
             return PipelinedSoftmax(stages=folding.stages, **parameters)
         return Softmax(**parameters)
@@ -89,7 +98,18 @@ class SoftmaxLayer(StreamLayer[SoftmaxFolding]):
 @lowers("softmax")
 def _lower_softmax(context: StreamContext[layers.Softmax]) -> SoftmaxLayer:
     layer = context.layer
+    if layer.is_tflite:
+        return SoftmaxLayer(**context.common, **context.extents, table=layer.table, is_tflite=True)
     return SoftmaxLayer(
-        **context.common, **context.extents, table=layer.table, is_tflite=layer.is_tflite,
+        **context.common, **context.extents, table=layer.table, places=layer.places,
         is_masked=layer.is_masked,
+    )  # fmt: skip
+
+
+@lowers("integer_softmax")
+def _lower_integer_softmax(context: StreamContext[layers.IntegerSoftmax]) -> SoftmaxLayer:
+    layer = context.layer
+    return SoftmaxLayer(
+        **context.common, **context.extents, table=layer.table,
+        places=(layer.levels - 1).bit_length(), rounds_down=True,
     )  # fmt: skip

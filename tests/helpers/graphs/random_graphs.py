@@ -273,6 +273,15 @@ RECIPES = {
         {"axes": net.choice([1], [3], [1, 2, 3]), "epsilon": 1e-3,
          "centered": net.choice(False, True)},
     ),
+    "rescale": lambda net, _: ([net.pick()], {"factor": -2.5, "offset": net.choice(0.5, 3.0)}),
+    "integer_normalize": lambda net, _: (
+        [net.pick(), net.constant(net.choice((), (1, 2))), net.constant((1, 2))],
+        {"axes": net.choice([1], [1, 3]), "shift": 2, "centered": net.choice(False, True)},
+    ),
+    "integer_softmax": lambda net, _: (
+        [net.pick(), net.builder.constant("exponentials", 2.0 ** np.arange(16)[None, ::-1])],
+        {"axes": net.choice([1], [3]), "levels": net.choice(16, 256)},
+    ),
     **dict.fromkeys(
         ("local_response_normalization", "local_mean_normalization",
          "local_variance_normalization", "local_contrast_normalization"),

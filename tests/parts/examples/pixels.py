@@ -9,6 +9,11 @@ import numpy as np
 
 from examples.example import RAM, Example, Marks, Proof, ends, swept
 from nnef_hw import parts
+from nnef_hw.arithmetic.integer_functions import (
+    IntegerNormalizeRequant,
+    integer_exponentials,
+    shift_exponentials,
+)
 from nnef_hw.arithmetic.normalization import NormalizeRequant
 from nnef_hw.arithmetic.numerics import IntArray, signed_bits
 from nnef_hw.arithmetic.softmax import exp_table
@@ -73,10 +78,11 @@ def pixels_of(channels: int, bits: int, signed: bool, *, count: int = 8) -> Stim
 
 
 def softmax(
-    channels, stages, bits=8, signed=True, *, scale=0.05, out=(8, 8), stimulus=None, **more
-):
+    channels, stages, bits=8, signed=True, *, scale=0.05, out=(8, 8), rounds_down=False,
+    stimulus=None, **more,
+):  # fmt: skip
     fields = {"channels": channels, "bits": bits, "signed": signed, "ram": RAM}
-    fields |= {"out_bits": out[0], "places": out[1]}
+    fields |= {"out_bits": out[0], "places": out[1], "rounds_down": rounds_down}
     part = parts.PipelinedSoftmax(stages=stages, **fields) if stages else parts.Softmax(**fields)
     contents = {"table": exp_table(scale, 1 << bits).tolist(), **more.pop("contents", {})}
     return Example(
@@ -106,6 +112,13 @@ def masked(channels, stages, signed, **more):
     )  # fmt: skip
 
 
+def rounded_down(channels, stages, places, table):
+    """Those of integer networks: at most ``2**places - 1`` in all."""
+    return softmax(
+        channels, stages, out=(places, places), contents={"table": table.tolist()}, rounds_down=True
+    )
+
+
 def tflite_softmax(channels, bits, signed, scale, **more):
     part = parts.TfliteSoftmax(channels=channels, bits=bits, signed=signed, ram=RAM)
     contents = {"table": tflite_exp_table(scale, 1 << bits).tolist()}
@@ -133,6 +146,11 @@ def softmaxes(stages):
             {str(out): out for out in FINER}, [stages[0], stages[-1]], prefix="finer ",
         ),
         **swept(partial(masked, 6), stages[:2], [False, True], prefix="masked "),
+        **swept(
+            rounded_down, [1, 5, 16], [stages[0], stages[-1]], [4, 8],
+            {"parabola": integer_exponentials(20, 1, 40, 700), "shifts": shift_exponentials()},
+            prefix="rounded down ",
+        ),
     }  # fmt: skip
 
 
@@ -193,6 +211,62 @@ def normalize(
     )  # fmt: skip
 
 
+def integer_normalize(
+    channels, *, bits=8, signed=True, out=(8, True), centered=True, shift=14, varies=(True, True),
+    count=8, **more,
+):  # fmt: skip
+    """Scales and offsets of both signs, as far as results go."""
+    rng = np.random.default_rng([channels, bits, shift])
+    lo, hi = ends(*out)
+    requant = IntegerNormalizeRequant(
+        channels=channels, centered=centered, shift=shift, lo=lo, hi=hi
+    )
+    reach = 1 << shift + out[0] - 2
+    scale, offset = (rng.integers(-reach, reach, channels if each else 1) for each in varies)
+    part = parts.IntegerNormalize(
+        channels=channels, bits=bits, signed=signed, out_bits=out[0], out_signed=out[1],
+        centered=centered, scale_bits=signed_bits(int(scale.min()), int(scale.max())),
+        offset_bits=signed_bits(int(offset.min()), int(offset.max())), scales=scale.size,
+        offsets=offset.size, ram=RAM,
+    )  # fmt: skip
+    contents = {"requant": requant, "scale": scale.tolist(), "offset": offset.tolist()}
+    return Example(
+        part=part, contents=contents, frames=4,
+        stimulus=pixels_of(channels, bits, signed, count=count), **more,
+    )  # fmt: skip
+
+
+MEANS = {"centered": True, "plain": False}
+INTEGER_NORMALIZATIONS = {
+    **swept(
+        lambda bits, signed, centered: integer_normalize(
+            4, bits=bits, signed=signed, centered=centered
+        ),
+        {"u4": (4, False), "s4": (4, True), "s8": (8, True), "u8": (8, False), "s12": (12, True)},
+        MEANS,
+    ),
+    **swept(
+        lambda channels, centered: integer_normalize(channels, centered=centered),
+        [1, 2, 3, 16, 70], MEANS, prefix="channels ",
+    ),
+    **swept(
+        lambda bits, signed, shift: integer_normalize(6, out=(bits, signed), shift=shift),
+        {"s8": (8, True), "u8": (8, False), "s4": (4, True), "s12": (12, True)}, [0, 1, 7, 16],
+        prefix="results ",
+    ),
+    **{
+        f"constants {varies}": integer_normalize(5, varies=varies)
+        for varies in [(False, False), (False, True), (True, False)]
+    },
+    **swept(
+        lambda channels, centered: integer_normalize(
+            channels, centered=centered, count=12, verilog=VERILATED
+        ),
+        [1, 3, 40, 90], MEANS, prefix="many pixels ",
+    ),
+}  # fmt: skip
+
+
 ZERO_POINTS = {"u4": (4, False, 0), "s8": (8, True, 0), "u8": (8, False, 100),
                "s8 low": (8, True, -128), "s12": (12, True, 77)}  # fmt: skip
 NORMALIZATIONS = {
@@ -222,7 +296,7 @@ NORMALIZATIONS = {
     ),
 }  # fmt: skip
 PIXELS: Mapping[str, Mapping[str, Example]] = {
-    **SOFTMAXES, "Normalize": NORMALIZATIONS,
+    **SOFTMAXES, "Normalize": NORMALIZATIONS, "IntegerNormalize": INTEGER_NORMALIZATIONS,
     "Argmax": {
         **swept(argmax, CODES, [16, 1, 2, 7], {"most": True, "least": False}),
         "largest": proved_argmax(3, greatest=True), "smallest": proved_argmax(2, greatest=False),

@@ -24,9 +24,11 @@ def requantizer(
     is_tflite = isinstance(requant, TfliteRequant)
     kind = parts.TfliteRequantizer if is_tflite else parts.Requantizer
     largest = max(*requant.factors, 1) if is_tflite else max(requant.mult)
+    begun = () if is_tflite else requant.offset
     part = kind(
         channels=len(bias), acc_bits=acc_bits, factor_bits=largest.bit_length(),
         digit_bits=digit_bits, stages=stages, bits=bits, signed=signed,
+        offset_bits=max(begun, default=0).bit_length(),
     )  # fmt: skip
     limit = 1 << in_bits - 1
 
@@ -36,9 +38,10 @@ def requantizer(
         place = channel % len(requant.mult)
         shift = requant.shift[place] - 31 if is_tflite else -requant.shift
         factor = requant.mult[place] * 2.0**shift
+        added = begun[channel % len(begun)] * 2.0**shift if begun else 0.0
         sums = {-limit, limit - 1, *(n - bias[channel] * k for n in (-1, 0, 1) for k in (0, 1))}
         for half in halves if factor else ():
-            sums |= {round(half / factor) - bias[channel] + step for step in (-1, 0, 1)}
+            sums |= {round((half - added) / factor) - bias[channel] + step for step in (-1, 0, 1)}
         return sorted(total for total in sums if -limit <= total < limit)
 
     def stimulus(rng):
@@ -60,6 +63,7 @@ def requantizer(
 
 TYPICAL = Requant((40503, 65535, 1), 23, 7, 0, 255), (100, -3000, 0)
 BEYOND = Requant((65535, 9), 3, 0, 0, 255), (2, -2)
+BEGUN = Requant((500, 77, 65535), 16, 5, 0, 255, offset=(499, 0, 65535)), (7, -9, 0)
 SIGNED = {"signed": True}
 PLAIN = {
     "typical": requantizer(*TYPICAL, noise=40, verilog=VERILATED),
@@ -105,15 +109,26 @@ PLAIN = {
         Requant((255,), 8, 200, 0, 255, 8), (0,), 8, 8, digit_bits=2
     ),
     "narrow range": requantizer(Requant((999,), 16, 5, 5, 6, 10)),
+    "offset of products": requantizer(
+        Requant((515,), 14, 0, -128, 127, offset=(514,)), (-33930,), digit_bits=2, **SIGNED
+    ),
+    "offset of products per channel": requantizer(*BEGUN, stages=4, verilog=VERILATED),
+    "offset of products beyond sums": requantizer(
+        Requant((3,), 18, 0, -128, 127, offset=((1 << 18) - 1,)), (0,), 8, 9, **SIGNED
+    ),
+    "offset of products, small shift": requantizer(
+        Requant((65535, 9), 3, 0, 0, 255, offset=(7,)), (2, -2), digit_bits=4, stages=4
+    ),
     **swept(
         lambda requant, bias, digit_bits: requantizer(requant, bias, digit_bits=digit_bits),
-        {"typical": TYPICAL, "beyond": BEYOND}, [1, 2, 3, 4, 6, 8, 11, 16], prefix="digits of ",
+        {"typical": TYPICAL, "beyond": BEYOND, "begun": BEGUN}, [1, 2, 3, 4, 6, 8, 11, 16],
+        prefix="digits of ",
     ),
     **swept(
         lambda requant, bias, digit_bits, stages: requantizer(
             requant, bias, digit_bits=digit_bits, stages=stages
         ),
-        {"typical": TYPICAL, "beyond": BEYOND},
+        {"typical": TYPICAL, "beyond": BEYOND, "begun": BEGUN},
         {f"{n} x {k}": (n, k) for n, k in
          [(1, 2), (1, 5), (1, 16), (2, 3), (2, 4), (2, 8), (3, 6), (4, 2), (4, 4), (8, 2)]},
         prefix="stages of ",
@@ -152,13 +167,13 @@ PLACES = {
 }  # fmt: skip
 
 
-def average(positions, channels, digit_bits=4, stages=1, verilog=()):
+def average(positions, channels, digit_bits=4, stages=1, verilog=(), offset=()):
     """Every place takes its own mult."""
     part = parts.AverageRequantizer(
         channels=channels, acc_bits=13, factor_bits=15, digit_bits=digit_bits, stages=stages,
-        bits=8, signed=True,
+        bits=8, signed=True, offset_bits=max(offset, default=0).bit_length(),
     )  # fmt: skip
-    requant = Requant((16384, 10923, 8192, 7282), 17, -3, -128, 127)
+    requant = Requant((16384, 10923, 8192, 7282), 17, -3, -128, 127, offset=offset)
     size = channels * sum(map(len, positions))
     return Example(
         part=part, contents={"requant": requant, "bias": [-77], "positions": positions}, frames=4,
@@ -171,6 +186,7 @@ AVERAGES = {
             [1, 2, 5]),
     "digits of 1": average(BORDERS, 3, 1), "2 x 8": average(BORDERS, 3, 2, 8),
     "4 x 2": average(BORDERS, 3, 4, 2), "verilog": average(BORDERS, 3, 2, verilog=VERILATED),
+    "offset of products": average(BORDERS, 3, offset=(50000,)),
     "borders": Example(
         part=parts.AverageRequantizer(
             channels=1, acc_bits=4, factor_bits=3, digit_bits=3, stages=1, bits=3, signed=False

@@ -10,6 +10,7 @@ import numpy as np
 
 from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.arithmetic.features import FeatureScales
+from nnef_hw.arithmetic.integer_functions import IntegerNormalizeRequant
 from nnef_hw.arithmetic.normalization import NormalizeRequant
 from nnef_hw.arithmetic.numerics import AddRequant, QType, Requant
 from nnef_hw.arithmetic.tflite.division import TfliteQuotient
@@ -25,6 +26,7 @@ AttrData = Callable[[Node, str, Array], object]
 
 _NUMBERS: dict[str, Any] = {
     "add_requant": AddRequant,
+    "integer_normalize_requant": IntegerNormalizeRequant,
     "normalize_requant": NormalizeRequant,
     "qtype": QType,
     "requant": Requant,
