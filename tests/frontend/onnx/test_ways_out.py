@@ -207,8 +207,8 @@ def test_what_a_host_looks_up_is_named(write, capsys):
         ("MVAU_hls", "finn.custom_op.fpgadataflow.hls", "QONNX file from before FINN's steps"),
         ("XnorPopcountMatMul", "qonnx.custom_op.general", "QONNX file from before FINN's steps"),
         ("QuantLSTMCell", "onnx.brevitas", "let Brevitas quantize the weights only"),
-        ("IntegerMean", "PACTOps", "from before it was made one of integers"),
-        ("iGELU", "", "from before it was made one of integers"),
+        ("MultiHeadSelfAttention", "PACTOps", "from before it was made one of integers"),
+        ("iNoNorm", "", "from before it was made one of integers"),
     ],
     ids=["finn", "qonnx", "brevitas", "pulp", "pulp without a domain"],
 )  # fmt: skip

@@ -165,3 +165,21 @@ def test_the_same_codes_in_other_steps_take_no_hardware(rng):
     fixed = quantize(simplify(graph), samples(graph, rng))
     assert [node.op for node in fixed.nodes if node.op != "reshape"] == ["rescale", "add"]
     assert fixed.tensor("y").qtype.scale == 1
+
+
+@pytest.mark.verilator
+@pytest.mark.nightly
+def test_the_end_of_a_published_transformer(attention, simulate):
+    """Deeploy's ICCT from its last residual sum on: normalization, mean, classes."""
+    folder = attention / "deeploy" / "ICCT"
+    begin = "__QL_REPLACED__INTEGERIZE_SIGNED_ACT_PASS_12_RequantShift_output_0"
+    graph = load(folder / "network.onnx", inputs=[begin])
+    with np.load(folder / "activations.npz") as golden:
+        given = golden["_ql_op_tree_replace_addition_1__ql_replaced__integerize_signed_act_pass_12"]
+        expected = golden["classifier__ql_replaced__integerize_unsigned_act_pass_1"]
+    x = {graph.inputs[0]: given.astype(float)}
+    fixed = quantize(simplify(graph), x)
+    [found] = run_fixed(fixed, quantize_inputs(fixed, x)).values()
+    np.testing.assert_array_equal(found.reshape(expected.shape), expected)
+    plan = schedule(fixed, find_board("ulx3s_85f"))
+    simulate(plan, fixed, "verilator").check(2)

@@ -166,10 +166,30 @@ _CHANNELS_LAST: dict[str, tuple[str, dict[str, object]]] = {
 }
 
 _PULP: dict[str, tuple[str, dict[str, object]]] = {
+    "ITAMax": ("x", {"n_levels": _TENSOR}),
+    "ITAPartialMax": (
+        "x", {"group_width": _NUMBER, "groups": ("INT", False), "n_levels": _TENSOR}
+    ),
+    "IntegerDiv": ("x y", {"Delta": _NUMBER, "eps": _NUMBER, "eta": _NUMBER}),
+    "IntegerMean": ("x", {"axes": _REQUIRED, "keepdims": 1}),
     "RequantShift": (
         "x mul add",
         {"div": _TENSOR, "n_levels": _TENSOR_OPTIONAL, "n_levels_out": _TENSOR_OPTIONAL,
          "signed": _TENSOR},
+    ),
+    "TrueIntegerDiv": (
+        "x", {"Delta": _NUMBER, "eps": _NUMBER, "eta": _NUMBER, "y": _NUMBER}
+    ),
+    "iGELU": ("x", {"b": _NUMBER, "one": _NUMBER}),
+    "iHardswish": ("x", {"one_over_six": _NUMBER, "six": _NUMBER, "three": _NUMBER}),
+    "iLayerNorm": ("x weight bias", {"D": _TENSOR, "n_levels": _TENSOR}),
+    "iRMSNorm": (
+        "x weight", {"D": _NUMBER, "n_levels": _NUMBER, "axis": -1, "stash_type": 1}
+    ),
+    "iSoftmax": (
+        "x",
+        {"coeffA": _TENSOR, "coeffB": _TENSOR, "coeffC": _TENSOR, "log2": _TENSOR,
+         "n_levels": _TENSOR},
     ),
 }  # fmt: skip
 

@@ -8,27 +8,41 @@ quantized in steps of 1, and the integer filters in front of them keep their cod
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.arithmetic.numerics import signed_bits
+from nnef_hw.arithmetic.tables import TABLE_BITS
 from nnef_hw.frontend.building.builder import Builder
 from nnef_hw.frontend.onnx.file.model import ELEMENT_TYPES, FLOAT32, ElementType
 from nnef_hw.frontend.onnx.lowering.calls import OnnxCall, Value
 from nnef_hw.frontend.onnx.lowering.coding import Coding
 from nnef_hw.frontend.onnx.lowering.quantized import dequantized, quantized
-from nnef_hw.ir import Quantization, Tensor
+from nnef_hw.ir import Quantization, Tensor, Trait
+from nnef_hw.reference.real.quantize import code_range
 
-__all__ = ["follow", "requantized"]
+__all__ = ["EXACT", "as_integers", "follow", "integers_in", "requantized"]
 
-_EXACT = ELEMENT_TYPES[11]
+EXACT = ELEMENT_TYPES[11]
+"""Type of constants that integers are computed with."""
+
 _WIDEST = 1 << 31
 _NUDGE = 0.25
 """What is added to an integer numerator, so that whole quotients do not fall below themselves."""
+
+_EXACT_RESULTS: dict[str, Callable[[int, int], int]] = {
+    "add": operator.add, "mul": operator.mul, "sub": operator.sub,
+}  # fmt: skip
+_MULT_BITS = 16
+"""Of a multiplier, which sums of codes are requantized with."""
+_MOST_BITS = 16
+"""Of an activation, in which hardware has all integers that a sum or a product may be."""
 
 _FILTERS = {"conv": (1,), "linear": (1,), "matmul": (0, 1)}
 """Which inputs of an operator may be its filter."""
@@ -229,12 +243,78 @@ def requantized(
             f"constants of shapes {list(factor.shape)} and {list(addend.shape)} do not fit "
             f"{list(x.shape)}"
         )
+    if factor.size == addend.size == 1:
+        found = _of_codes(call, x, factor.item(), addend.item(), divisor, limits)
+        if found is not None:
+            return found
     _keep_codes(call.builder, x.tensor)
-    scaled = call.spread("mul", x, call.constant(factor / divisor, _EXACT))
+    _keep_integers(call.builder, x.tensor)
+    scaled = call.spread("mul", x, call.constant(factor / divisor, EXACT))
     offset = (addend + _NUDGE) / divisor - 0.5
-    moved = call.spread("add", scaled, call.constant(offset, _EXACT))
+    moved = call.spread("add", scaled, call.constant(offset, EXACT))
+    return as_integers(call, moved, limits)
+
+
+def _of_codes(
+    call: OnnxCall, x: Value, factor: float, addend: float, divisor: float, limits: tuple[int, int]
+) -> Value | None:
+    """Return the same of codes of 8 bits, as one function, or of their sum or product.
+
+    A sum is requantized at once: in steps of ``divisor / factor`` its codes are what is wanted.
+    None for others, and where 16 bits of a multiplier or the rounding are not enough.
+    """
+    builder = call.builder
+    given = integers_in(builder, x.tensor)
+    if given is not None and _is_short(given):
+        offset = (addend + _NUDGE) / divisor
+        every = np.arange(given[0], given[1] + 1)
+        if (np.floor(every * (factor / divisor) + offset).clip(*limits) == every).all():
+            return as_integers(call, call.emit("copy", x), limits)
+        return as_integers(
+            call, call.emit("rescale", x, factor=factor / divisor, offset=offset), limits
+        )
+    node = next((node for node in reversed(builder.nodes) if x.tensor.name in node.outputs), None)
+    if node is None or node.op not in _EXACT_RESULTS or 2 * addend != divisor:
+        return None
+    operands = [builder.tensors[name] for name in node.inputs]
+    found = [integers_in(builder, operand) for operand in operands]
+    ratio = Fraction(factor) / Fraction(divisor)
+    if not 0 < ratio.numerator < 1 << _MULT_BITS or ratio.denominator & ratio.denominator - 1:
+        return None
+    if not all(one is not None and _is_short(one) for one in found):
+        return None
+    total = call.emit(node.op, *(Value(operand, x.type) for operand in operands))
+    scale = np.asarray(divisor / factor)
+    coding = replace(_coding(limits), scale=scale, ties_to_even=False)
+    codes = dequantized(call, quantized(call, total, coding), coding, FLOAT32)
+    integers = call.emit("rescale", codes, factor=factor / divisor, offset=0.5)
+    return as_integers(call, integers, limits)
+
+
+def _is_short(limits: tuple[int, int]) -> bool:
+    lo, hi = limits
+    return hi - lo < 1 << TABLE_BITS
+
+
+def as_integers(call: OnnxCall, x: Value, limits: tuple[int, int]) -> Value:
+    """Return ``clip(floor(x + 1/2), *limits)``: numbers in steps of 1."""
     coding = replace(_coding(limits), ties_to_even=False)
-    return dequantized(call, quantized(call, Value(moved.tensor, FLOAT32), coding), coding, FLOAT32)
+    return dequantized(call, quantized(call, Value(x.tensor, FLOAT32), coding), coding, FLOAT32)
+
+
+def integers_in(builder: Builder, tensor: Tensor) -> tuple[int, int] | None:
+    """Return the limits of a tensor that is integers; None if it is not known to be."""
+    quant, name = tensor.quant, tensor.name
+    for node in reversed(builder.nodes):
+        if quant is not None:
+            break
+        if name in node.outputs and node.has(Trait.KEEPS_FORMAT) and node.op != "pad":
+            name = node.inputs[0]
+            quant = builder.tensors[name].quant
+    if quant is None or quant.op != "zero_point_linear_quantize":
+        return None
+    is_plain = np.all(quant.args["scale"] == 1) and not np.any(quant.args["zero_point"])
+    return code_range(quant) if is_plain else None
 
 
 def _spread(shape: tuple[int, ...], *arrays: Array) -> tuple[int, ...] | None:
@@ -272,6 +352,22 @@ def _keep_codes(builder: Builder, result: Tensor) -> None:
         if node.op not in {"add", "reshape", "unsqueeze", "squeeze", "transpose"}:
             return
         names = {name for name in node.inputs if builder.tensors[name].data is None}
+
+
+def _keep_integers(builder: Builder, result: Tensor) -> None:
+    """Give the sum or the product of two activations that are integers a format that has all."""
+    node = next((node for node in reversed(builder.nodes) if result.name in node.outputs), None)
+    if node is None or node.op not in _EXACT_RESULTS or builder.tensors[result.name].quant:
+        return
+    found = [integers_in(builder, builder.tensors[name]) for name in node.inputs]
+    if len(found) != 2 or None in found:
+        return
+    first, second = (limits for limits in found if limits is not None)
+    corners = [_EXACT_RESULTS[node.op](a, b) for a in first for b in second]
+    bits = signed_bits(min(corners), max(corners))
+    if bits <= _MOST_BITS:
+        quant = _coding((-1 << bits - 1, (1 << bits - 1) - 1)).quantization
+        builder.add(replace(builder.tensors[result.name], quant=quant))
 
 
 def _quantize_filter(builder: Builder, name: str) -> None:

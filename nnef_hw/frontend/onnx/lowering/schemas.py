@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from nnef_hw.errors import Location, ModelError, UnsupportedError
 from nnef_hw.frontend.onnx.file.declarations import (
     EARLIER_IN_RUNTIME,
+    PULP,
     foreign_schema,
     home_domain,
     way_out,
@@ -82,6 +83,8 @@ class Schemas:
                     raise ModelError(f"the attribute {name!r} is missing")
                 if declaration.default_value.name:
                     attrs[name] = decode(declaration.default_value)
+            elif _is_one_of_pulp(attrs[name], declaration.type.name, schema.domain):
+                attrs[name] = [attrs[name]]
             elif not _fits(attrs[name], declaration.type.name):
                 raise ModelError(f"the attribute {name!r} is not of type {declaration.type.name}")
         return replace(node, attrs=attrs, since=schema.since_version)
@@ -120,6 +123,11 @@ class Schemas:
             if not least <= count <= most:
                 limit = f"{least}" if least == most else f"{least} to {most}"
                 raise ModelError(f"it has {count} {what}s, but takes {limit}")
+
+
+def _is_one_of_pulp(value: object, kind: str, domain: str) -> bool:
+    """Whether a value is one integer where a list is declared, as PULP's exporters write it."""
+    return domain == PULP and kind == "INTS" and isinstance(value, int)
 
 
 def _fits(value: object, kind: str) -> bool:

@@ -3,6 +3,6 @@
 QONNX, PULP, onnxruntime and the standard each have a file. Importing this package fills the table.
 """
 
-from nnef_hw.frontend.onnx.quantization import contrib, pulp, qonnx, quantization
+from nnef_hw.frontend.onnx.quantization import contrib, pulp, pulp_functions, qonnx, quantization
 
-__all__ = ["contrib", "pulp", "qonnx", "quantization"]
+__all__ = ["contrib", "pulp", "pulp_functions", "qonnx", "quantization"]
