@@ -11,6 +11,7 @@ from nnef_hw.ir import Quantization
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import Scheme, observe, quantize
 from nnef_hw.quantize.calibration.scheme import CALIBRATIONS
+from nnef_hw.quantize.judgement.suspicion import suspect_samples
 from nnef_hw.reference import (
     dequantize_outputs,
     quantize_inputs,
@@ -18,7 +19,7 @@ from nnef_hw.reference import (
     run_float,
     trace_fixed,
 )
-from nnef_hw.reference.visible import SOFTMAX_DEPTH, Interval, visible_intervals
+from nnef_hw.reference.visible import SOFTMAX_DEPTH, Interval, are_masked, visible_intervals
 from nnef_hw.report.model.conversion import to_json
 from nnef_hw.report.quantization import describe_quantization
 from nnef_hw.run.simulate import layer_quality
@@ -140,6 +141,32 @@ def test_a_place_that_is_masked_whole_has_equal_weights_and_harms_no_other(value
     assert np.isnan(real[:, 3]).all() == np.isinf(value)
     assert np.abs(found - real)[:, :3].max() < 0.02
     assert (found[:, 3] == 0.25).all()
+
+
+@pytest.mark.parametrize("value", [-1e4, -1e9, -np.inf])
+def test_places_that_are_masked_whole_are_told(value, rng):
+    graph, x = places(value), {"x": rng.standard_normal((30, 4, 4))}
+    [found] = [warning for warning in suspect_samples(graph, x) if warning.kind == "masked"]
+    assert "hides all 4 numbers of 30 of 120 places of softmax" in found.reason
+    assert "gives each of them 1/4" in found.reason
+    assert found.figures == {"places": 120, "masked": 30}
+
+
+def test_places_of_which_something_is_seen_are_not_told(rng):
+    builder = GraphBuilder()
+    mask = np.triu(np.full((4, 4), -1e9), 1)
+    scores = builder.op("add", builder.input("x", (1, 4, 4)), mask[None], name="s")
+    graph = simplify(builder.build(builder.op("softmax", scores, axes=[2])))
+    found = suspect_samples(graph, {"x": 50 * rng.standard_normal((30, 4, 4))})
+    assert not [warning for warning in found if warning.kind == "masked"]
+
+
+def test_large_scores_are_no_masked_ones(rng):
+    builder = GraphBuilder()
+    graph = simplify(builder.build(builder.op("softmax", builder.input("x", (1, 4, 4)), axes=[2])))
+    x = {"x": 1e5 * rng.standard_normal((30, 4, 4))}
+    assert are_masked(x["x"].max(axis=2)).any()
+    assert not [warning for warning in suspect_samples(graph, x) if warning.kind == "masked"]
 
 
 def test_hidden_numbers_have_the_lowest_code_and_no_weight(rng):

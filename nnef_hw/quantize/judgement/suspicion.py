@@ -12,6 +12,7 @@ from nnef_hw.ir import Graph, Trait
 from nnef_hw.quantize.judgement.measure import Inputs, sample_values, spread
 from nnef_hw.quantize.judgement.warnings import QualityWarning
 from nnef_hw.reference import trace_float
+from nnef_hw.reference.visible import are_masked
 
 __all__ = ["suspect_samples"]
 
@@ -28,6 +29,7 @@ STRONG_LAYER, STRONG_INPUT = 100.0, 16.0
 """The same of samples that are too large, and the least size of these."""
 
 SCALING = "scale them as those that the network was trained with, such as 0..1 or 0..255"
+UNMASKED = "leave every place a number that it sees, such as its own, or do not use its results"
 REPRESENTATIVE = "give 50 or more representative inputs"
 
 
@@ -35,8 +37,8 @@ def suspect_samples(graph: Graph, inputs: Inputs) -> list[QualityWarning]:
     """Return reasons to doubt that samples are those that a network will see.
 
     They are few, all zeros, all constant or all the same; the real network gives one result for
-    all, or a layer of it the same everywhere; or its first layer shows that it was trained for
-    other ranges.
+    all, or a layer of it the same everywhere; its first layer shows that it was trained for other
+    ranges; or masks leave places of a softmax nothing.
 
     Parameters
     ----------
@@ -51,7 +53,9 @@ def suspect_samples(graph: Graph, inputs: Inputs) -> list[QualityWarning]:
     if not any(warning.figures.get("distinct") == 1 for warning in found):
         most = max(2, min(MOST_SAMPLES, MOST_VALUES // max(1, sample_values(graph, inputs))))
         used = spread(inputs, most)
-        found += _lifeless(graph, used, trace_float(graph, used))
+        values = trace_float(graph, used)
+        found += _lifeless(graph, used, values)
+        found += _masked_whole(graph, values)
     return found
 
 
@@ -115,6 +119,32 @@ def _lifeless(graph: Graph, inputs: Inputs, values: dict[str, Array]) -> Iterato
         return
     if count >= LEAST_FOR_RANGE:
         yield from _out_of_range(graph, inputs, values, varies)
+
+
+def _masked_whole(graph: Graph, values: dict[str, Array]) -> Iterator[QualityWarning]:
+    """Yield each softmax of which a mask hides all that some places have."""
+    for node in graph.nodes:
+        if node.op != "softmax":
+            continue
+        scores = np.asarray(values[node.inputs[0]], np.float64)
+        greatest = scores.max(axis=1)
+        masked = are_masked(greatest)
+        if not masked.any() or not _are_apart(greatest):
+            continue
+        count, numbers = int(masked.sum()), scores.shape[1]
+        yield QualityWarning(
+            "masked",
+            f"a mask hides all {numbers} numbers of {count:,} of {masked.size:,} places of softmax "
+            f"{node.name!r}: the fixed network gives each of them 1/{numbers}, and the real one "
+            "what the mask leaves of them, or NaN",
+            UNMASKED, node.name, {"places": masked.size, "masked": count},
+        )  # fmt: skip
+
+
+def _are_apart(greatest: Array) -> bool:
+    """Whether a mask keeps some numbers far from all others; without one some lie between."""
+    found = np.unique(greatest)
+    return bool(np.isinf(found[0])) or bool(np.diff(found).max() > (found[-1] - found[0]) / 2)
 
 
 def _out_of_range(

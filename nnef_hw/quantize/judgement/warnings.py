@@ -44,8 +44,9 @@ class QualityWarning:
     ----------
     kind
         What is wrong, a word for programs: ``samples`` (too few, or all alike), ``range`` (not
-        those that the network was trained for), ``dead`` (a layer without a signal), ``noise`` or
-        ``accuracy`` (quantization costs too much), ``calibration`` (another one is better).
+        those that the network was trained for), ``dead`` (a layer without a signal), ``masked`` (a
+        softmax of nothing), ``noise`` or ``accuracy`` (quantization costs too much),
+        ``calibration`` (another one is better).
     reason
         What is wrong, in words.
     remedy
