@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         Model,
         Plan,
         Survey,
+        features,
         load,
         open_build,
     )
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BOARDS", "Build", "Check", "Device", "Exploration", "FixedModel", "Model", "Plan", "Scheme",
-    "Survey", "load", "open_build", "open_device",
+    "Survey", "features", "load", "open_build", "open_device",
 ]  # fmt: skip
 
 __version__ = "0.1.0"

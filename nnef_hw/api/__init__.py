@@ -5,6 +5,7 @@ A :class:`Model` is quantized to a :class:`FixedModel`; that is scheduled on a b
 terminal and in a notebook.
 """
 
+from nnef_hw.api import features
 from nnef_hw.api.build import Build, open_build
 from nnef_hw.api.exploration import Exploration
 from nnef_hw.api.fixed import FixedModel
@@ -21,6 +22,7 @@ __all__ = [
     "Model",
     "Plan",
     "Survey",
+    "features",
     "load",
     "open_build",
 ]

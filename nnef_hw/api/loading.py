@@ -9,6 +9,7 @@ from pathlib import Path
 from nnef_hw.api.model import Model
 from nnef_hw.api.sources import as_file
 from nnef_hw.frontend import load as load_file
+from nnef_hw.frontend.audio_front import AudioFront
 from nnef_hw.frontend.named_states import NamedStates
 from nnef_hw.ir import Graph
 
@@ -27,6 +28,7 @@ def load(
     outputs: Sequence[str] = (),
     bind: Mapping[str, float] | None = None,
     states: NamedStates | None = None,
+    front: AudioFront | None = None,
     lenient: bool = False,
 ) -> Model:
     """Read a model.
@@ -41,6 +43,8 @@ def load(
         extent becomes the model's, so it is usually 1.
     dims, inputs, outputs, bind, states, lenient
         See :func:`nnef_hw.frontend.load`.
+    front
+        What computes its input of samples of audio, see :mod:`nnef_hw.features`.
 
     Raises
     ------
@@ -59,6 +63,7 @@ def load(
             outputs=outputs,
             bind=bind,
             states=states,
+            front=front,
         )
 
     if isinstance(source, str | Path):

@@ -121,6 +121,13 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
         "pass on",
     )
     parser.add_argument(
+        "--front",
+        type=Path,
+        metavar="FILE.toml",
+        help="compute the input of samples of audio, by a front end that the file describes "
+        "(log_mel, micro_frontend)",
+    )
+    parser.add_argument(
         "--stream",
         type=_stream,
         metavar="time[=AXIS]",
@@ -234,6 +241,8 @@ def _names(text: str) -> list[str]:
 
 def reading(options: argparse.Namespace) -> dict[str, Any]:
     """Return how to read the model, as :func:`nnef_hw.frontend.load` takes it."""
+    from nnef_hw.frontend.front_file import read_front
+
     dims: dict[str, int] = {}
     for name, value in options.dim:
         if dims.setdefault(name, value) != value:
@@ -256,6 +265,7 @@ def reading(options: argparse.Namespace) -> dict[str, Any]:
         "outputs": options.outputs,
         "bind": bind,
         "states": found[0] if found else states,
+        "front": read_front(options.front) if options.front else None,
     }
 
 

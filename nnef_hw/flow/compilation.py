@@ -47,6 +47,7 @@ def read_inputs(options: BuildOptions) -> tuple[Graph, Samples | None]:
         outputs=options.outputs,
         bind=options.bind,
         states=options.states,
+        front=options.front,
     )
     samples = None if options.calibrate is None else load_samples(options.calibrate, graph)
     return graph, samples

@@ -18,6 +18,7 @@ from nnef_hw.codegen.board import check_clock
 from nnef_hw.codegen.ip import is_ip_name
 from nnef_hw.errors import UsageError
 from nnef_hw.flow.cache import is_build
+from nnef_hw.frontend.audio_front import AudioFront
 from nnef_hw.frontend.named_states import NamedStates
 from nnef_hw.hardware.devices import Target, find_device
 from nnef_hw.ir import Graph
@@ -108,7 +109,7 @@ class BuildOptions:
         Formats of tensors that the model's author did not quantize.
     accuracy_drop
         Points that may be lost by searching narrower weights; None: no search.
-    dims, lenient, inputs, outputs, bind, states
+    dims, lenient, inputs, outputs, bind, states, front
         How to read the model, see :func:`nnef_hw.frontend.load`.
     stream
         How a network of windows runs step by step, if it is to.
@@ -142,6 +143,7 @@ class BuildOptions:
     outputs: Sequence[str] = ()
     bind: Mapping[str, float] = field(default_factory=dict)
     states: NamedStates = field(default_factory=dict)
+    front: AudioFront | None = None
     stream: StreamTime | None = None
     command: str = ""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,7 +13,13 @@ from nnef_hw.arithmetic.numerics import QType
 from nnef_hw.arithmetic.softmax import MAX_SOFTMAX_PLACES
 from nnef_hw.errors import UnsupportedError
 from nnef_hw.ir import Node, Trait
-from nnef_hw.ir.operators import ContractionAttributes, PoolAttributes
+from nnef_hw.ir.operators import (
+    ContractionAttributes,
+    FrontAttributes,
+    LogMelAttributes,
+    MicroFrontendAttributes,
+    PoolAttributes,
+)
 from nnef_hw.quantize.calibration.source_quantization import source_activation
 from nnef_hw.quantize.formats import Formats, Rule, rules, scale_of
 from nnef_hw.quantize.params import SHORT_SUM_QTYPE, fine_qtype, index_qtype, softmax_qtype
@@ -209,6 +216,31 @@ class OfIntegers(Rule):
         result = formats.authors(node.name)
         assert result is not None
         return result
+
+
+class Features(Rule):
+    """The author's format, or one for the whole range of features of audio."""
+
+    attributes: ClassVar[type[FrontAttributes]]
+
+    def format(self, formats: Formats, node: Node) -> QType:
+        given = formats.authors(node.name) or formats.shared(node.name)
+        limits = node.attributes(self.attributes).limits
+        return given or formats.scheme_of(node.name).activation(*limits)
+
+
+@rules("log_mel")
+class LogMelFeatures(Features):
+    """A format for a ``log_mel``, which has limits."""
+
+    attributes = LogMelAttributes
+
+
+@rules("micro_frontend")
+class MicroFeatures(Features):
+    """A format for a ``micro_frontend``, up to what loud sounds reach."""
+
+    attributes = MicroFrontendAttributes
 
 
 class Arithmetic(Computed):

@@ -8,6 +8,7 @@ from math import ceil, floor, log2, prod
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.audio.log_mel import choose_log_mel
 from nnef_hw.arithmetic.integer_functions import IntegerNormalizeRequant
 from nnef_hw.arithmetic.normalization import choose_normalize
 from nnef_hw.arithmetic.numerics import (
@@ -15,6 +16,7 @@ from nnef_hw.arithmetic.numerics import (
     Requant,
     accumulator_range,
     choose_add_requant,
+    choose_requant,
     fold_zero_point,
     signed_bits,
 )
@@ -29,7 +31,13 @@ from nnef_hw.arithmetic.tflite.numerics import (
 )
 from nnef_hw.errors import UnsupportedError
 from nnef_hw.ir import Graph, Node, Stage, Trait, close_states, open_states, verify
-from nnef_hw.ir.operators import ContractionAttributes, PadAttributes, PoolAttributes
+from nnef_hw.ir.operators import (
+    ContractionAttributes,
+    LogMelAttributes,
+    MicroFrontendAttributes,
+    PadAttributes,
+    PoolAttributes,
+)
 from nnef_hw.quantize.fixed_builder import FixedBuilder, converts, limited, located
 from nnef_hw.quantize.formats import scale_of
 from nnef_hw.quantize.integers import with_rest
@@ -39,6 +47,12 @@ from nnef_hw.quantize.tflite.tables import single_quotient
 from nnef_hw.reference.visible import EVERYTHING, hidden_infinities
 
 __all__ = ["build_fixed"]
+
+AUDIO = QType(bits=16, signed=True, scale=1 / (1 << 15))
+"""Samples of audio, of which 1 is full scale."""
+
+_FEATURE_MULT_BITS = 24
+"""Bits of the mult of integers that are features already: their steps are far from codes'."""
 
 _FINER = 10
 """An offset of sums misses its real value by less than one of so many halvings of a step."""
@@ -157,6 +171,45 @@ def _integer_normalize(builder: FixedBuilder, node: Node) -> Node:
             hi=target.hi,
         )
     return node.with_attrs(requant=requant)
+
+
+@converts("log_mel")
+def _log_mel(builder: FixedBuilder, node: Node) -> Node:
+    source, target = _audio(builder, node), builder.take_format(node)
+    front = node.attributes(LogMelAttributes).front
+    with located(node):
+        return node.with_attrs(requant=choose_log_mel(front, target, scale_of(source)))
+
+
+@converts("micro_frontend")
+def _micro_frontend(builder: FixedBuilder, node: Node) -> Node:
+    source, target = _audio(builder, node), builder.take_format(node)
+    if source != AUDIO:
+        raise UnsupportedError(
+            f"micro_frontend {node.name!r}: its samples have {source.bits} bits and steps of "
+            f"{scale_of(source):g}, and it computes with integers of 16 bits, of which 32768 is 1",
+            remedy="give its input that format in graph.quant",
+            location=node.location,
+        )
+    factor = node.attributes(MicroFrontendAttributes).scale / scale_of(target)
+    with located(node):
+        requant = choose_requant([factor], target, mult_bits=_FEATURE_MULT_BITS)
+    return node.with_attrs(requant=requant)
+
+
+def _audio(builder: FixedBuilder, node: Node) -> QType:
+    """Return the format of samples of audio."""
+    source = builder.qtype(node.inputs[0])
+    if not source.signed or source.zero_point or source.bits > AUDIO.bits:
+        sign = "" if source.signed else "without a sign, "
+        raise UnsupportedError(
+            f"{node.op} {node.name!r}: its samples have {source.bits} bits, {sign}with a zero "
+            f"point of {source.zero_point}; audio has 16 bits with a sign, 0 for silence",
+            remedy="let --front FILE.toml put it in front of the network, or give its input that "
+            "format in graph.quant",
+            location=node.location,
+        )
+    return source
 
 
 @converts(Trait.TABLE)

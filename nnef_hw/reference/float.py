@@ -19,17 +19,18 @@ from nnef_hw.ir.batch import (
 )
 from nnef_hw.reference.batching import is_batchable
 from nnef_hw.reference.real import (
+    audio,
+    extended_algebra,
+    extended_elementwise,
+    extended_indexing,
+    resize,
+    scan,
+)
+from nnef_hw.reference.real import (
     conv as float_conv,
 )
 from nnef_hw.reference.real import (
     elementwise as float_elementwise,
-)
-from nnef_hw.reference.real import (
-    extended_algebra,
-    extended_elementwise,
-    extended_indexing,
-    extended_resize,
-    scan,
 )
 from nnef_hw.reference.real import (
     matmul as float_matmul,
@@ -47,9 +48,6 @@ from nnef_hw.reference.real import (
     regions as float_regions,
 )
 from nnef_hw.reference.real import (
-    resample as float_resample,
-)
-from nnef_hw.reference.real import (
     shape as float_shape,
 )
 from nnef_hw.reference.real.program import RealProgram, Step, as_array
@@ -64,10 +62,11 @@ CHUNK = 64
 """Samples computed at a time: activations of small networks then stay in the cache."""
 
 _OPERATOR_MODULES = (
+    audio,
     extended_algebra,
     extended_elementwise,
     extended_indexing,
-    extended_resize,
+    resize,
     float_conv,
     float_elementwise,
     float_matmul,
@@ -75,7 +74,6 @@ _OPERATOR_MODULES = (
     float_pool,
     float_reduce,
     float_regions,
-    float_resample,
     float_shape,
     scan,
 )

@@ -9,6 +9,7 @@ from nnef_hw.architecture.architecture import AnyArchitecture
 from nnef_hw.architectures import ARCHITECTURES
 from nnef_hw.errors import ErrorGroup, NnefHwError, SampleError, UnsupportedError, UsageError
 from nnef_hw.frontend import load
+from nnef_hw.frontend.audio_front import AudioFront
 from nnef_hw.frontend.formats import find_format
 from nnef_hw.frontend.named_states import NamedStates
 from nnef_hw.ir import Graph, Node, Stage
@@ -30,6 +31,7 @@ def check_file(
     outputs: Sequence[str] = (),
     bind: Mapping[str, float] | None = None,
     states: NamedStates | None = None,
+    front: AudioFront | None = None,
     stream: StreamTime | None = None,
     ask: Callable[[Graph], Sequence[Outlook]] = lambda graph: (),
 ) -> ModelCheck:
@@ -39,7 +41,7 @@ def check_file(
 
     Parameters
     ----------
-    dims, lenient, inputs, outputs, bind, states
+    dims, lenient, inputs, outputs, bind, states, front
         How to read the model, see :func:`nnef_hw.frontend.load`.
     stream
         How it runs step by step, if it is to.
@@ -64,6 +66,7 @@ def check_file(
             outputs=outputs,
             bind=bind,
             states=states,
+            front=front,
         )
     except UsageError:
         raise

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from nnef_hw.frontend import detect_format, load
+from nnef_hw.frontend.audio_front import AudioFront
 from nnef_hw.frontend.formats import find_format
 from nnef_hw.frontend.named_states import NamedStates
 from nnef_hw.frontend.nnef.evaluation.operators import standard_operators
@@ -45,13 +46,14 @@ def inspect_file(
     outputs: Sequence[str] = (),
     bind: Mapping[str, float] | None = None,
     states: NamedStates | None = None,
+    front: AudioFront | None = None,
     stream: StreamTime | None = None,
 ) -> ModelDescription:
     """Describe a file: its format, and the model in it.
 
     Parameters
     ----------
-    dims, lenient, inputs, outputs, bind, states
+    dims, lenient, inputs, outputs, bind, states, front
         How to read the model, see :func:`nnef_hw.frontend.load`.
     stream
         How it runs step by step, if it is to: then its layers are those of a step.
@@ -64,6 +66,7 @@ def inspect_file(
         outputs=outputs,
         bind=bind,
         states=states,
+        front=front,
     )
     whole = inspect_model(graph)
     found = whole

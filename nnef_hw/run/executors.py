@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.errors import UsageError
 from nnef_hw.frontend import load
+from nnef_hw.frontend.audio_front import AudioFront
 from nnef_hw.frontend.named_states import NamedStates
 from nnef_hw.hardware.devices import find_device
 from nnef_hw.ir import Graph, Stage
@@ -132,6 +133,7 @@ def make_executor(
     outputs: Sequence[str] = (),
     bind: Mapping[str, float] | None = None,
     states: NamedStates | None = None,
+    front: AudioFront | None = None,
     stream: StreamTime | None = None,
 ) -> Executor:
     """Return the executor for a model file or a build's folder.
@@ -142,7 +144,7 @@ def make_executor(
         ``float``, ``fixed``, ``rtl``, ``netlist`` or ``device``.
     port
         Serial port of the device, or ``sim``.
-    dims, lenient, inputs, outputs, bind, states
+    dims, lenient, inputs, outputs, bind, states, front
         How to read a model file, see :func:`nnef_hw.frontend.load`.
     stream
         How a model file runs step by step, if it is to.
@@ -155,13 +157,13 @@ def make_executor(
     build = BuildFolder.open(path) if is_build(path) else None
     part: dict[str, Any] = {
         "dims": dims, "lenient": lenient, "inputs": inputs, "outputs": outputs, "bind": bind,
-        "states": states,
+        "states": states, "front": front,
     }  # fmt: skip
     if build is not None and (any(part.values()) or stream):
         raise UsageError(
             f"{str(path)!r} is a build: its model was read already",
-            remedy="leave --dim, --lenient, --inputs, --outputs, --bind, --state and --stream to "
-            "nnef-hw build",
+            remedy="leave --dim, --lenient, --inputs, --outputs, --bind, --state, --front and "
+            "--stream to nnef-hw build",
         )
     if build is not None:
         return build_executor(build, on, port)

@@ -13,6 +13,7 @@ import contextlib
 import posixpath
 import re
 from collections.abc import Iterator
+from inspect import ismodule
 from pathlib import Path
 from typing import Any
 
@@ -172,6 +173,8 @@ def _api() -> str:
         value = getattr(nh, name)
         if name == "BOARDS":
             lines += ["## BOARDS", "", "[The boards](boards.md), a tuple.", ""]
+        elif ismodule(value):
+            lines += [f"::: {value.__name__}", ""]
         else:
             lines += [f"::: {value.__module__}.{value.__name__}", ""]
     return "\n".join(lines)

@@ -112,5 +112,5 @@ def test_options_mean_nothing_to_a_build(refused, built, tmp_path):
         *options,
         "--bind",
         "x=1",
-        match="--bind, --state and --stream to nnef-hw build",
+        match="--bind, --state, --front and --stream to nnef-hw build",
     )

@@ -172,11 +172,17 @@ class LogMel:
         """Return which samples each frame reads, [frames, window]."""
         return np.arange(self.frames(samples))[:, None] * self.hop + np.arange(self.window)
 
-    def apply(self, samples: ArrayLike) -> FloatArray:
-        """Return the features [..., frames, bands] of samples [..., samples] between -1 and 1."""
+    def apply(self, samples: ArrayLike, before: ArrayLike = 0.0) -> FloatArray:
+        """Return the features [..., frames, bands] of samples [..., samples] between -1 and 1.
+
+        Parameters
+        ----------
+        before
+            The sample before them, [..., 1].
+        """
         x = np.asarray(samples, np.float64)
-        y = x.copy()
-        y[..., 1:] -= self.emphasis * x[..., :-1]
+        earlier = np.broadcast_to(np.asarray(before, np.float64), (*x.shape[:-1], 1))
+        y = x - self.emphasis * np.concatenate([earlier, x[..., :-1]], axis=-1)
         frames = y[..., self.places(x.shape[-1])] * self.values
         power = np.abs(np.fft.rfft(frames, self.points)) ** 2 / self.points
         logarithm = np.log10(np.maximum(power @ self.triangles.T, FLOOR))
@@ -293,10 +299,17 @@ class LogMelRequant:
         return cls(**{**value, "front": LogMel(**value["front"])})
 
 
-def choose_log_mel(front: LogMel, target: QType) -> LogMelRequant:
+def choose_log_mel(
+    front: LogMel, target: QType, step: float = 1 / (1 << SAMPLE_BITS - 1)
+) -> LogMelRequant:
     """Find the integers that map features onto codes of a format.
 
     The shift is the greatest for which mult has 16 bits.
+
+    Parameters
+    ----------
+    step
+        What a step of a sample stands for.
 
     Raises
     ------
@@ -315,7 +328,7 @@ def choose_log_mel(front: LogMel, target: QType) -> LogMelRequant:
     draft = LogMelRequant(front, mult, 0, shift, target.zero_point, target.lo, target.hi)
     # A power of 1 of the real transform, in the steps of the integers' sums.
     _, e = draft.emphasis
-    unit = 2.0 ** (SAMPLE_BITS - 1 + FACTOR_BITS + e - draft.input_shift)
+    unit = 2.0 ** (FACTOR_BITS + e - draft.input_shift) / step
     unit *= draft.fft.gain / front.points
     one = unit**2 * front.points * 2.0 ** (FACTOR_BITS - POWER_SHIFT)
     zero = -math.log2(one) * (1 << LOG_BITS) * mult

@@ -106,6 +106,8 @@ class MicroFrontend:
     window = 480
     points = 512
     channels = 40
+    highest = 666
+    """What features of loud sounds reach, and networks with 8 bits for them are told."""
 
     def __post_init__(self) -> None:
         if self.hop not in (160, 320):

@@ -4,6 +4,7 @@ The fixed reference runs :meth:`Layer.compute`; architectures read the same fiel
 No layer here knows hardware, but the geometry of its windows.
 """
 
+from nnef_hw.ir.layers.audio import LogMelFront, MicroFront
 from nnef_hw.ir.layers.contraction import Contraction
 from nnef_hw.ir.layers.convolution import Convolution
 from nnef_hw.ir.layers.elementwise import Elementwise, Extremum, Product, Quotient, Sum
@@ -45,7 +46,9 @@ __all__ = [
     "LastStep",
     "Layer",
     "Lookup",
+    "LogMelFront",
     "MaxPool",
+    "MicroFront",
     "Move",
     "Normalization",
     "Pad",

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from nnef_hw.ir.graph import Graph, Node
 from nnef_hw.ir.layers import (
+    audio,
     contraction,
     convolution,
     elementwise,
@@ -22,8 +23,8 @@ from nnef_hw.ir.layers.layer import Layer, layers
 __all__ = ["layer_of", "layers_of"]
 
 LAYERS = (
-    contraction, convolution, elementwise, functions, integer_functions, moves, normalization,
-    places, pool, steps,
+    audio, contraction, convolution, elementwise, functions, integer_functions, moves,
+    normalization, places, pool, steps,
 )  # fmt: skip
 """The modules that register classes of layers."""
 

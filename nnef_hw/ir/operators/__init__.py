@@ -1,6 +1,7 @@
 """The operators of the canonical and the fixed stage, and what is known of them."""
 
 from nnef_hw.ir.operators.attributes import Attributes
+from nnef_hw.ir.operators.audio import FrontAttributes, LogMelAttributes, MicroFrontendAttributes
 from nnef_hw.ir.operators.contraction import Contraction, ContractionAttributes
 from nnef_hw.ir.operators.data_movement import FactorAttributes, PadAttributes, SliceAttributes
 from nnef_hw.ir.operators.operator import CanonicalOperator, Operator, Trait
@@ -20,7 +21,10 @@ __all__ = [
     "ContractionAttributes",
     "ConvAttributes",
     "FactorAttributes",
+    "FrontAttributes",
     "InterpolateAttributes",
+    "LogMelAttributes",
+    "MicroFrontendAttributes",
     "Operator",
     "PadAttributes",
     "PerOperator",

@@ -7,6 +7,7 @@ from typing import Generic, TypeVar
 
 from nnef_hw.ir.operators import (
     arithmetic,
+    audio,
     contraction,
     data_movement,
     functions,
@@ -25,6 +26,7 @@ T = TypeVar("T")
 
 _MODULES = (
     arithmetic,
+    audio,
     contraction,
     data_movement,
     functions,
@@ -99,15 +101,21 @@ class PerOperator(Generic[T]):
         """Whether an operator has an answer."""
         return name in self._answers
 
-    def require_all(self) -> None:
+    def require_all(self, *without: Trait) -> None:
         """Make sure that nothing was forgotten: to be called where all are registered.
+
+        Parameters
+        ----------
+        without
+            Traits of operators that need no answer.
 
         Raises
         ------
         TypeError
             If an operator of the canonical stage has no answer.
         """
-        missing = sorted(_CANONICAL.keys() - self._answers.keys())
+        free = {name for trait in without for name in _names(trait)}
+        missing = sorted(_CANONICAL.keys() - self._answers.keys() - free)
         if missing:
             raise TypeError(f"no {self._what} of {', '.join(missing)}")
 

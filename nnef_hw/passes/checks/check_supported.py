@@ -329,6 +329,13 @@ def _contraction(graph: Graph, node: Node) -> Iterator[Problem]:
             yield f"its operand {name!r} is constant", "use matmul or linear"
 
 
+@checks("log_mel", "micro_frontend")
+def _front(graph: Graph, node: Node) -> Iterator[Problem]:
+    yield from _image(graph.tensor(node.outputs[0]).shape)
+    if graph.tensor(node.inputs[0]).data is not None:
+        yield "its samples are constant", "feed it from a graph input"
+
+
 @checks("concat")
 def _concat(graph: Graph, node: Node) -> Iterator[Problem]:
     result = graph.tensor(node.outputs[0]).shape

@@ -11,6 +11,7 @@ from nnef_hw.ir.operators import (
     ConvAttributes,
     FactorAttributes,
     InterpolateAttributes,
+    LogMelAttributes,
     PadAttributes,
     PerOperator,
     PoolAttributes,
@@ -129,6 +130,23 @@ def _along_channels(case: _Case) -> Taps:
             "compute it of what the steps give, on the host",
         )
     return Taps(case.axis)
+
+
+@_taps("log_mel")
+def _log_mel(case: _Case) -> Taps:
+    found = case.node.attributes(LogMelAttributes)
+    case.of_axis([found.front.hop, 1], "which has no samples")
+    return Taps(
+        case.axis, found.front.reach, found.front.hop, before=found.before, pads=found.before > 0
+    )
+
+
+@_taps("micro_frontend")
+def _micro_frontend(case: _Case) -> Taps:
+    raise NotInStepsError(
+        "it reduces the noise that it has estimated since the window's first frame",
+        "run it on whole clips, or give the network features of the host",
+    )
 
 
 @_taps("contraction")

@@ -38,7 +38,7 @@ LAYERS = (
 )  # fmt: skip
 """The modules that register how nodes become layers."""
 
-lowers.require_all()
+lowers.require_all(Trait.FIXED_MODEL_ALONE)
 
 
 def lower(graph: Graph) -> LayerGraph:

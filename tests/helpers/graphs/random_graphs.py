@@ -337,6 +337,16 @@ RECIPES = {
     "write_row": lambda net, _: (
         [net.constant((1, 3, 5)), net.constant((1, 3)), _indices(net, (1, 1), 5)], {}
     ),
+    "log_mel": lambda net, _: (
+        [net.constant((1, 1, 80, 1))],
+        {"rate": 16_000, "window": 30, "hop": net.choice(10, 30), "points": 32, "shape": "hann",
+         "periodic": net.choice(False, True), "emphasis": 0.5, "bands": 3, "low": 100.0,
+         "high": 7_000.0, "gain": 0.25, "offset": 1.0, "lowest": 0.0, "highest": 1.5,
+         "padding": net.choice([(0, 0), (0, 0)], [(1, 0), (0, 0)])},
+    ),
+    "micro_frontend": lambda net, _: (
+        [net.constant((1, 1, 900, 1))], {"hop": net.choice(160, 320), "scale": 0.25}
+    ),
     "interpolate": lambda net, _: (
         [net.pick()],
         {"size": [3, 5], "coordinates": net.choice("half_pixel", "asymmetric", "align_corners")},

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from nnef_hw.arithmetic.arrays import Array
+from nnef_hw.arithmetic.audio.log_mel import LogMelRequant
 from nnef_hw.arithmetic.features import FeatureScales
 from nnef_hw.arithmetic.integer_functions import IntegerNormalizeRequant
 from nnef_hw.arithmetic.normalization import NormalizeRequant
@@ -27,6 +28,7 @@ AttrData = Callable[[Node, str, Array], object]
 _NUMBERS: dict[str, Any] = {
     "add_requant": AddRequant,
     "integer_normalize_requant": IntegerNormalizeRequant,
+    "log_mel_requant": LogMelRequant,
     "normalize_requant": NormalizeRequant,
     "qtype": QType,
     "requant": Requant,

@@ -1,13 +1,14 @@
-"""Float reference: ``resize`` by the formulas of ONNX's Resize, one axis after the other."""
+"""Float reference: images of other extents, by whole factors and by ONNX's Resize."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.images.rearrange import repeat_pixels
+from nnef_hw.arithmetic.images.windows import gather_taps, pad_border
 from nnef_hw.arithmetic.interpolation import WHOLE, interpolated
 from nnef_hw.ir.operators import InterpolateAttributes
 from nnef_hw.reference.real.registry import Array, Evaluation, operator
@@ -24,6 +25,7 @@ def _resize_samples(case: Case) -> bool:
 
 @operator("resize", batch=_resize_samples)
 def resize(call: Evaluation) -> Array:
+    """Resize one axis after the other."""
     x = np.asarray(call.args[0], np.float64)
     for axis, (size, scale) in enumerate(zip(call.shape, call.attr("scale"), strict=True)):
         extent = x.shape[axis]
@@ -96,7 +98,7 @@ def _taps(
 
 def _nearest(rounding: str, ratio: FloatArray) -> FloatArray:
     """Weights of the left and the right neighbour; ratio is in (0, 1], 1 means on the right one."""
-    takes_left: Any = {
+    takes_left: NDArray[np.bool_] = {
         "round_prefer_floor": ratio <= 0.5,
         "round_prefer_ceil": ratio < 0.5,
         "floor": ratio < 1,
@@ -109,3 +111,40 @@ def _cubic(distance: FloatArray, a: float) -> FloatArray:
     near = ((a + 2) * distance - (a + 3)) * distance**2 + 1
     far = ((a * distance - 5 * a) * distance + 8 * a) * distance - 4 * a
     return np.where(distance <= 1, near, np.where(distance < 2, far, 0.0))
+
+
+@operator("area_downsample", "nearest_downsample", batch=always)
+def downsample(call: Evaluation) -> Array:
+    x, factor = call.args[0], list(call.attr("factor"))
+    taps = gather_taps(x, factor, factor, [1] * len(factor))
+    return taps[0] if call.node.op == "nearest_downsample" else np.mean(taps, axis=0)
+
+
+@operator("nearest_upsample", batch=always)
+def nearest_upsample(call: Evaluation) -> Array:
+    return repeat_pixels(call.args[0], call.attr("factor"))
+
+
+@operator("multilinear_upsample", batch=always)
+def multilinear_upsample(call: Evaluation) -> Array:
+    """Interpolate axis by axis; the border holds one element beyond each end."""
+    x, border = call.args[0], call.attr("border")
+    for axis, factor in enumerate(call.attr("factor"), start=2):
+        extent = x.shape[axis]
+        place = _places(call.attr("method"), extent, factor)
+        left = np.floor(place).astype(np.int64)
+        weight = (place - left).reshape(-1, *[1] * (x.ndim - axis - 1))
+        padded = pad_border(x, [(0, 0)] * axis + [(1, 1)] + [(0, 0)] * (x.ndim - axis - 1), border)
+        low, high = (padded.take(left + step, axis) for step in (1, 2))
+        x = (1 - weight) * low + weight * high
+    return x
+
+
+def _places(method: str, extent: int, factor: int) -> Array:
+    """Place of every result element in the input."""
+    i = np.arange(extent * factor, dtype=np.float64)
+    if method == "asymmetric":
+        return i / factor
+    if method == "symmetric":
+        return (i - (factor - 1) / 2) / factor
+    return i * ((extent - 1) / max(extent * factor - 1, 1))

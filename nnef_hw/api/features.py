@@ -1,0 +1,111 @@
+"""Front ends of audio for ``load(..., front=...)``: samples become features on the device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from nnef_hw.errors import UsageError
+from nnef_hw.frontend.audio_front import AudioFront, LogMelFront, MicroFront
+
+__all__ = ["AudioFront", "log_mel", "micro_frontend"]
+
+
+def log_mel(
+    *,
+    rate: int = 16_000,
+    window: int = 1_024,
+    hop: int = 512,
+    points: int = 1_024,
+    shape: str = "hamming",
+    periodic: bool = False,
+    emphasis: float = 0.96875,
+    bands: int = 40,
+    low: float = 0.0,
+    high: float = 8_000.0,
+    gain: float = 10 / 64,
+    offset: float = 52 / 64,
+    lowest: float = 0.0,
+    highest: float = 1.0,
+    network_input: str | None = None,
+    time: int | None = None,
+) -> AudioFront:
+    """Return a front end of logarithms of the power in bands of the mel scale.
+
+    By default it is that of MLPerf Tiny's streaming wake word. Features are
+    ``log10(power in a band) * gain + offset``, cut to ``lowest .. highest``.
+
+    Parameters
+    ----------
+    rate
+        Samples per second.
+    window, hop
+        Samples of a frame, and from a frame to the next one.
+    points
+        Points of the transform: a power of two, 32 to 2,048.
+    shape
+        The window's: ``hamming``, ``hann`` or ``ones``.
+    periodic
+        Whether the window's period is ``window`` samples, not ``window - 1``.
+    emphasis
+        How much of a sample is taken from the next one: a multiple of 1/256.
+    bands
+        Features of a frame.
+    low, high
+        Frequencies in Hz between which the bands are.
+    gain, offset, lowest, highest
+        What becomes of the logarithm to the base of 10; -52 to 12 dB are 0 to 1.
+    network_input
+        Input of the network that it computes, if there are several.
+    time
+        Axis of frames in that input's shape, where the shape does not tell.
+
+    Raises
+    ------
+    UsageError
+        If a value does not fit.
+    """
+    with _checked(LogMelFront):
+        return LogMelFront(
+            rate=rate, window=window, hop=hop, points=points, shape=shape, periodic=periodic,
+            emphasis=emphasis, bands=bands, low=low, high=high, gain=gain, offset=offset,
+            lowest=lowest, highest=highest, network_input=network_input, time=time,
+        )  # fmt: skip
+
+
+def micro_frontend(
+    *,
+    hop: int = 160,
+    scale: float = 10 / 256,
+    network_input: str | None = None,
+    time: int | None = None,
+) -> AudioFront:
+    """Return the front end of TensorFlow Lite Micro: that of micro_speech and microWakeWord.
+
+    Parameters
+    ----------
+    hop
+        Samples from a frame to the next one: 160 or 320.
+    scale
+        What a step of its integers stands for.
+    network_input
+        Input of the network that it computes, if there are several.
+    time
+        Axis of frames in that input's shape, where the shape does not tell.
+
+    Raises
+    ------
+    UsageError
+        If a value does not fit.
+    """
+    with _checked(MicroFront):
+        return MicroFront(hop=hop, scale=scale, network_input=network_input, time=time)
+
+
+@contextmanager
+def _checked(kind: type[AudioFront]) -> Iterator[None]:
+    """Tell a user of a value that does not fit."""
+    try:
+        yield
+    except ValueError as error:
+        raise UsageError(f"{kind.op}: {error}") from error

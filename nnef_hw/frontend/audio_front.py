@@ -1,0 +1,212 @@
+"""A front end of audio in front of a network that hears: its input becomes samples."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from itertools import permutations
+from math import prod
+from typing import ClassVar
+
+from nnef_hw.arithmetic.audio.log_mel import LogMel
+from nnef_hw.arithmetic.audio.micro_frontend import MicroFrontend
+from nnef_hw.errors import UsageError
+from nnef_hw.ir import Graph, Node, Quantization, Stage, Tensor
+
+__all__ = ["FRONTS", "AudioFront", "LogMelFront", "MicroFront", "put_in_front"]
+
+SAMPLES = "audio"
+"""Name of the input of samples."""
+
+_FULL_SCALE = 1 << 15
+
+
+@dataclass(frozen=True, kw_only=True)
+class AudioFront(ABC):
+    """A front end of audio, to be put in front of a network.
+
+    Parameters
+    ----------
+    network_input
+        Input of the network that it computes; None is the only one.
+    time
+        Axis of frames in that input's shape; None if the shape tells.
+    """
+
+    op: ClassVar[str]
+    """Name of the operator, and ``front`` in a file."""
+    network_input: str | None = None
+    time: int | None = None
+
+    @property
+    @abstractmethod
+    def features(self) -> int:
+        """Features of a frame."""
+
+    @abstractmethod
+    def samples(self, frames: int) -> int:
+        """Return how many samples there are in so many frames."""
+
+    @abstractmethod
+    def attributes(self) -> Mapping[str, object]:
+        """Return the attributes of its operator."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogMelFront(AudioFront, LogMel):
+    """Logarithms of the power in bands of the mel scale."""
+
+    op = "log_mel"
+
+    @property
+    def features(self) -> int:
+        """Features of a frame."""
+        return self.bands
+
+    def samples(self, frames: int) -> int:
+        """Return how many samples there are in so many frames."""
+        return self.window + (frames - 1) * self.hop
+
+    def attributes(self) -> Mapping[str, object]:
+        """Return the attributes of a ``log_mel``."""
+        before = int(self.emphasis > 0)
+        own = {field.name: getattr(self, field.name) for field in fields(LogMel)}
+        return {**own, "padding": [(before, 0), (0, 0)], "border": "constant"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class MicroFront(AudioFront, MicroFrontend):
+    """The front end of TensorFlow Lite Micro.
+
+    Parameters
+    ----------
+    scale
+        What a step of its integers stands for.
+    """
+
+    op = "micro_frontend"
+    scale: float = 10 / 256
+
+    @property
+    def features(self) -> int:
+        """Features of a frame."""
+        return self.channels
+
+    def samples(self, frames: int) -> int:
+        """Return how many samples there are in so many frames."""
+        return self.window + (frames - 1) * self.hop
+
+    def attributes(self) -> Mapping[str, object]:
+        """Return the attributes of a ``micro_frontend``."""
+        return {"hop": self.hop, "scale": self.scale}
+
+
+FRONTS: tuple[type[AudioFront], ...] = (LogMelFront, MicroFront)
+"""Every front end that a user may choose."""
+
+
+def put_in_front(graph: Graph, front: AudioFront) -> Graph:
+    """Return a network whose input is samples of audio, of which a front end computes the old one.
+
+    Raises
+    ------
+    UsageError
+        If the network has no such input, or an input of another shape than the front gives; if its
+        integers are fixed already, or it keeps states.
+    """
+    name = _input(graph, front)
+    old = graph.tensor(name)
+    axis = _time(old, front)
+    frames = old.shape[axis]
+    audio = _unused(graph, SAMPLES)
+    features = _unused(graph, f"{name}_features")
+    attrs = front.attributes()
+    made = [
+        Tensor(audio, (1, 1, front.samples(frames), 1), quant=_samples_format()),
+        Tensor(features, (1, front.features, frames, 1), quant=old.quant),
+    ]
+    nodes = [Node(front.op, (audio,), (features,), attrs, old.location)]
+    rows = [axis, *(n for n in range(1, len(old.shape)) if n != axis and old.shape[n] > 1)]
+    if rows == sorted(rows):
+        # frames come before features: their order has to change
+        turned = _unused(graph, f"{name}_frames")
+        made.append(Tensor(turned, (1, frames, front.features, 1), quant=old.quant))
+        nodes.append(Node("transpose", (features,), (turned,), {"axes": [0, 2, 1, 3]}))
+        features = turned
+    shape = {"shape": list(old.shape), "axis_start": 0, "axis_count": -1}
+    nodes.append(Node("reshape", (features,), (name,), shape, old.location))
+    tensors = {**{tensor.name: tensor for tensor in made}, **graph.tensors}
+    inputs = tuple(audio if other == name else other for other in graph.inputs)
+    return replace(graph, inputs=inputs, nodes=(*nodes, *graph.nodes), tensors=tensors)
+
+
+def _input(graph: Graph, front: AudioFront) -> str:
+    if graph.stage != Stage.FLOAT:
+        raise UsageError(
+            f"{front.op} cannot be put in front of model {graph.name!r}: its integers are fixed",
+            remedy="put it in front of the model that was quantized",
+        )
+    if graph.states:
+        raise UsageError(
+            f"{front.op} cannot be put in front of model {graph.name!r}, which keeps states: it "
+            "would hear a window of samples anew in every step",
+            remedy="give it features of the host, or a network of whole windows with --stream time",
+        )
+    names = ", ".join(graph.inputs)
+    if front.network_input is None and len(graph.inputs) > 1:
+        raise UsageError(
+            f"model {graph.name!r} has {len(graph.inputs)} inputs ({names}): which one {front.op} "
+            "computes is not clear",
+            remedy=f"name it: network_input = {graph.inputs[0]!r}",
+        )
+    if front.network_input is not None and front.network_input not in graph.inputs:
+        raise UsageError(
+            f"model {graph.name!r} has no input {front.network_input!r}",
+            remedy=f"its inputs are {names}",
+        )
+    return front.network_input or graph.inputs[0]
+
+
+def _time(tensor: Tensor, front: AudioFront) -> int:
+    """Return the axis of frames of an input: the only one beside that of features, if any."""
+    shape = tensor.shape
+    found = [
+        time
+        for time, other in permutations(range(1, len(shape)), 2)
+        if shape[other] == front.features and prod(shape) == shape[time] * shape[other]
+    ]
+    named = [time for time in found if front.time in (None, time)]
+    if not named:
+        at = "" if front.time is None else f" with frames along axis {front.time}"
+        raise UsageError(
+            f"{front.op} gives frames of {front.features} features, [1, {front.features}, frames], "
+            f"but input {tensor.name!r} of the network has the shape {list(shape)}{at}",
+            remedy="let it give as many features as the network takes, and one window at a time",
+        )
+    several = sorted({time for time in named if shape[time] > 1})
+    if len(several) > 1:
+        raise UsageError(
+            f"input {tensor.name!r} {list(shape)} has {front.features} features and as many frames",
+            remedy=f"name the axis of frames: time = {several[0]} or {several[1]}",
+        )
+    return several[0] if several else named[0]
+
+
+def _samples_format() -> Quantization:
+    return Quantization(
+        "zero_point_linear_quantize",
+        {
+            "zero_point": 0,
+            "scale": 1 / _FULL_SCALE,
+            "bits": 16,
+            "signed": True,
+            "symmetric": False,
+        },
+    )
+
+
+def _unused(graph: Graph, name: str) -> str:
+    while name in graph.tensors:
+        name += "_"
+    return name

@@ -1,0 +1,121 @@
+"""Front ends of networks that hear: from samples of audio to features of frames.
+
+Samples are the rows of an image [1, 1, T, 1], frames those of the result [1, C, frames, 1].
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+from nnef_hw.arithmetic.audio.log_mel import LogMel, LogMelRequant
+from nnef_hw.arithmetic.audio.micro_frontend import MicroFrontend
+from nnef_hw.arithmetic.numerics import Requant
+from nnef_hw.ir.operators.attributes import Attributes, padding_pairs
+from nnef_hw.ir.operators.operator import CanonicalOperator, Trait
+
+__all__ = ["LOG_MEL", "OPERATORS", "FrontAttributes", "LogMelAttributes", "MicroFrontendAttributes"]
+
+LOG_MEL = tuple(field.name for field in fields(LogMel))
+"""Attributes of a ``log_mel`` that say what it computes of its samples."""
+
+
+class FrontAttributes(Attributes):
+    """Attributes of every front end of audio."""
+
+    @property
+    @abstractmethod
+    def limits(self) -> tuple[float, float]:
+        """The least and the greatest feature that a format needs."""
+
+    @abstractmethod
+    def frames(self, samples: int) -> int:
+        """Return how many frames there are in so many samples."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogMelAttributes(FrontAttributes):
+    """Attributes of a ``log_mel``.
+
+    Parameters
+    ----------
+    front
+        What it computes of its samples.
+    before
+        Zeros in front of its samples: 1 or 0, and 0 without an emphasis, which alone reads it.
+    """
+
+    front: LogMel
+    before: int
+
+    @classmethod
+    def parse(cls, attrs: Mapping[str, Any]) -> Self:
+        """Return the attributes of a node."""
+        rows, columns = padding_pairs(attrs["padding"])
+        assert columns == (0, 0), f"padding {columns} beside samples"
+        assert rows[1] == 0, f"padding of {rows[1]} behind samples"
+        return cls(front=LogMel(**{name: attrs[name] for name in LOG_MEL}), before=rows[0])
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The least and the greatest feature."""
+        return self.front.lowest, self.front.highest
+
+    def frames(self, samples: int) -> int:
+        """Return how many frames there are in so many samples."""
+        return max(0, (samples + self.before - self.front.reach) // self.front.hop + 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MicroFrontendAttributes(FrontAttributes):
+    """Attributes of a ``micro_frontend``.
+
+    Parameters
+    ----------
+    front
+        What it computes of its samples.
+    scale
+        What a step of its integers stands for.
+    """
+
+    front: MicroFrontend
+    scale: float
+
+    @classmethod
+    def parse(cls, attrs: Mapping[str, Any]) -> Self:
+        """Return the attributes of a node."""
+        return cls(front=MicroFrontend(attrs["hop"]), scale=attrs["scale"])
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The least and the greatest feature."""
+        return 0.0, self.front.highest * self.scale
+
+    def frames(self, samples: int) -> int:
+        """Return how many frames there are in so many samples."""
+        return self.front.frames(samples)
+
+
+_FRONT = frozenset({Trait.FIXED_FORMAT})
+
+OPERATORS = (
+    CanonicalOperator(
+        "log_mel",
+        _FRONT | {Trait.FIXED_MODEL_ALONE},
+        attributes=frozenset({*LOG_MEL, "padding", "border"}),
+        parsed=LogMelAttributes,
+        requant=LogMelRequant,
+        borders=("constant",),
+        hardware="none yet; the fixed model computes it",
+    ),
+    CanonicalOperator(
+        "micro_frontend",
+        _FRONT | {Trait.FIXED_MODEL_ALONE},
+        attributes=frozenset({"hop", "scale"}),
+        parsed=MicroFrontendAttributes,
+        requant=Requant,
+        hardware="none yet; the fixed model computes it",
+    ),
+)
