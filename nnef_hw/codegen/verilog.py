@@ -30,9 +30,9 @@ def to_verilog(
     """
     converter = CachingConverter(prefix)
     top = converter.convert(component, ports)
-    primitives = primitives_verilog(prefix)
+    every = primitives_verilog(prefix, engine=True, wide=True)
     reserved = {
-        *re.findall(r"^module (\w+)", primitives_verilog(prefix, engine=True), re.MULTILINE),
+        *re.findall(r"^module (\w+)", every, re.MULTILINE),
         f"{name}_axis",
         f"{name}_tb",
     }
@@ -51,9 +51,10 @@ def to_verilog(
         note = notes[module_name]
         texts.append(module_text(own, module_name, found.ports, called, directions, note))
         texts += [module_text(x, called[x.name], {}, called, directions) for x in others]
-    if any(f"{prefix}restarted_sum" in text for text in texts):
-        primitives = primitives_verilog(prefix, engine=True)
-    return "\n".join([*texts, primitives])
+    engine, wide = (
+        any(prefix + name in text for text in texts) for name in ("restarted_sum", "wide_product")
+    )
+    return "\n".join([*texts, primitives_verilog(prefix, engine=engine, wide=wide)])
 
 
 def _directions(converted: Converted) -> dict[str, str]:

@@ -20,6 +20,7 @@ from nnef_hw.parts.functions.corrected_table import CorrectedTable
 from nnef_hw.parts.functions.eltwise import EltwiseExtremum, EltwiseProduct, EltwiseSum
 from nnef_hw.parts.functions.integer_normalize import IntegerNormalize
 from nnef_hw.parts.functions.interpolated_table import InterpolatedTable
+from nnef_hw.parts.functions.log_mel import LogMel
 from nnef_hw.parts.functions.lookup import Lookup
 from nnef_hw.parts.functions.normalize import Normalize
 from nnef_hw.parts.functions.pipelined_softmax import PipelinedSoftmax
@@ -79,6 +80,7 @@ __all__ = [
     "InterpolatedTable",
     "Lanes",
     "LineBuffer",
+    "LogMel",
     "Lookup",
     "MatrixProduct",
     "MaxPool",

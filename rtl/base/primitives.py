@@ -8,8 +8,8 @@ from pathlib import Path
 from amaranth import *
 
 __all__ = [
-    "ENGINE_PRIMITIVES", "PREFIX", "PRIMITIVES", "chained_multiply_add", "delayed",
-    "lut_product", "masked_difference", "masked_sum", "multiply_add", "own_lut",
+    "ENGINE_PRIMITIVES", "PREFIX", "PRIMITIVES", "WIDE_PRIMITIVES", "chained_multiply_add",
+    "delayed", "lut_product", "masked_difference", "masked_sum", "multiply_add", "own_lut",
     "own_register", "primitives_verilog", "restarted_sum",
 ]
 
@@ -23,9 +23,13 @@ ENGINE_PRIMITIVES = Path(__file__).with_name("engine_primitives.v")
 """More of them, which the shared engine alone has."""
 
 
-def primitives_verilog(prefix=PREFIX, *, engine=False):
+WIDE_PRIMITIVES = Path(__file__).with_name("wide_primitives.v")
+"""The multiplier of many bits, which few networks have."""
+
+
+def primitives_verilog(prefix=PREFIX, *, engine=False, wide=False):
     """Return the modules, with names that begin with ``prefix``, as those of a platform do."""
-    paths = [PRIMITIVES, *([ENGINE_PRIMITIVES] if engine else [])]
+    paths = [PRIMITIVES, *engine * [ENGINE_PRIMITIVES], *wide * [WIDE_PRIMITIVES]]
     return "\n".join(path.read_text() for path in paths).replace(PREFIX, prefix)
 
 

@@ -13,6 +13,8 @@ from stream_cases import stream_cases
 from tap_cases import tap_cases
 from weight_cases import weight_cases
 
+from nnef_hw.arithmetic.audio.log_mel import LogMel as LogMelFront
+from nnef_hw.arithmetic.audio.log_mel import choose_log_mel
 from nnef_hw.arithmetic.integer_functions import IntegerNormalizeRequant
 from nnef_hw.arithmetic.normalization import NormalizeRequant
 from nnef_hw.arithmetic.numerics import QType, Requant, signed_bits
@@ -30,6 +32,7 @@ from nnef_hw.parts.functions.argmax import Argmax
 from nnef_hw.parts.functions.corrected_table import corrected_table
 from nnef_hw.parts.functions.integer_normalize import IntegerNormalize
 from nnef_hw.parts.functions.interpolated_table import InterpolatedTable
+from nnef_hw.parts.functions.log_mel import LogMel
 from nnef_hw.parts.functions.normalize import Normalize
 from nnef_hw.parts.functions.pipelined_softmax import PipelinedSoftmax
 from nnef_hw.parts.functions.quotient import Quotient
@@ -93,6 +96,7 @@ def component_cases(device: Device) -> Iterator[Case]:
         yield Case(pipelined, {"table": exponentials})
     yield from _normalizations(device)
     yield from _integer_normalizations(device)
+    yield from _log_mels(device)
     yield from stream_cases(device)
     yield from tap_cases(device)
     yield from matrix_cases(device)
@@ -105,6 +109,24 @@ def network_cases(plan: StreamingPlan) -> Iterator[Case]:
         for part, component in zip(block.parts, build_parts(block), strict=True):
             note = {"network": plan.model, "component": f"{block.name}_{part.label}"}
             yield Case(part, note=note, built=component)
+
+
+def _log_mels(device: Device) -> Iterator[Case]:
+    """Of short and of long transforms; of a clip, and of a stream."""
+    codes = QType(8, signed=True, scale=1 / 255, zero_point=-128)
+    # points, bands, frames, emphasis
+    spread = [(32, 4, 1, 0.5), (256, 20, 0, 0.96875), (1024, 40, 0, 0.96875)]
+    for points, bands, frames, emphasis in spread:
+        front = LogMelFront(
+            window=points, hop=points // 2, points=points, bands=bands, emphasis=emphasis
+        )
+        requant = choose_log_mel(front, codes)
+        part = LogMel(
+            window=points, hop=points // 2, points=points, lengths=requant.bank.lengths,
+            frames=frames, out_bits=8, out_signed=True, in_dsp=device.family.has_wide_products,
+            ram=device.ram,
+        )  # fmt: skip
+        yield Case(part, {"requant": requant})
 
 
 def _normalizations(device: Device) -> Iterator[Case]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from examples.audio import AUDIO
 from examples.example import RAM
 from examples.requantizers import REQUANTIZERS, TYPICAL
 from examples.streams import REQUANTIZER
@@ -96,6 +97,9 @@ REFUSED = {
     ),
     "AverageRequantizer has 4 mult, positions up to 4": (
         AVERAGE.part, {**AVERAGE.contents, "positions": [[0, 4]]},
+    ),
+    "LogMel has window, hop, points and weights (32, 16, 32": (
+        AUDIO["LogMel"]["radix 2 first"].part, AUDIO["LogMel"]["radix 4"].contents,
     ),
     "2 copies, not 0": (parts.Lanes(part=REQUANTIZER, lanes=2), {"copies": []}),
 }  # fmt: skip

@@ -42,13 +42,29 @@ class FilterBank:
 
     @classmethod
     def of(cls, weights: IntArray) -> FilterBank:
-        """Return the bank of weights [channels, bins]; a filter of zeros reads one bin."""
-        filters = []
-        for row in weights:
-            [used] = np.nonzero(row)
-            first, last = (int(used[0]), int(used[-1])) if used.size else (1, 1)
-            filters.append(Filter(first, tuple(map(int, row[first : last + 1]))))
-        return cls(tuple(filters))
+        """Return the bank of weights [channels, bins]; a filter of zeros reads one bin.
+
+        Every filter begins behind the first bin of the one before, and at most behind its last one:
+        those that do not are given weights of 0.
+
+        Raises
+        ------
+        ValueError
+            If a filter would have to begin before the first bin.
+        """
+        ends = [np.flatnonzero(row)[[0, -1]] if row.any() else (1, 1) for row in weights]
+        firsts, lasts = (list(map(int, each)) for each in zip(*ends, strict=True))
+        for n in reversed(range(len(firsts) - 1)):
+            firsts[n] = min(firsts[n], firsts[n + 1] - 1)
+            lasts[n] = max(lasts[n], firsts[n + 1] - 1)
+        if firsts[0] < 0:
+            raise ValueError(f"{-firsts[0]} bands too many are narrower than a bin")
+        return cls(
+            tuple(
+                Filter(first, tuple(map(int, row[first : last + 1])))
+                for row, first, last in zip(weights, firsts, lasts, strict=True)
+            )
+        )
 
     @property
     def channels(self) -> int:
@@ -56,19 +72,9 @@ class FilterBank:
         return len(self.filters)
 
     @property
-    def products(self) -> int:
-        """Weights of all filters."""
-        return sum(len(each.weights) for each in self.filters)
-
-    @property
-    def last(self) -> int:
-        """Last bin that is read."""
-        return max(each.first + len(each.weights) - 1 for each in self.filters)
-
-    @property
-    def largest(self) -> int:
-        """Greatest sum of the weights of a filter."""
-        return max(sum(each.weights) for each in self.filters)
+    def lengths(self) -> tuple[int, ...]:
+        """Number of weights of each filter."""
+        return tuple(len(each.weights) for each in self.filters)
 
     def apply(self, power: ArrayLike) -> IntArray:
         """Return the sums [..., channels] of the power of bins [..., bins]."""

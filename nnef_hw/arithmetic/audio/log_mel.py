@@ -28,10 +28,13 @@ NUMBER_BITS = 26
 """Bits of every number of the transform."""
 
 FACTOR_BITS = 16
-"""Bits of values of the window, of cosines, of weights and of a mult: none has a sign."""
+"""Bits of values of the window, of cosines and of a mult: none has a sign."""
 
-POWER_SHIFT = 10
-"""Bits of a power that are cut: it has 40 then."""
+FILTER_BITS = 14
+"""Bits of a weight below 1."""
+
+POWER_SHIFT = 8
+"""Bits of a power that are cut: it has 42 then."""
 
 EMPHASIS_BITS = 8
 """Most bits of an emphasis below 1."""
@@ -138,6 +141,7 @@ class LogMel:
                 f"{len(empty)} of {self.bands} bands have no bin of {self.rate / self.points:g} "
                 f"Hz, the first of them band {empty[0]}: take more points, or fewer bands"
             )
+        FilterBank.of((self.triangles > 0).astype(np.int64))
 
     @property
     def emphasis_steps(self) -> int:
@@ -194,9 +198,10 @@ class LogMelRequant:
     """Features of frames of samples of 16 bits as codes: one integer for each real number above.
 
     ``y = 2**e * x[n] - p * x[n - 1]``, ``u = round(y * w[n] / 2**a)``, ``w`` being the window in
-    steps of ``2**-16``; the transform has 26 bits; ``P = round((re**2 + im**2) / 2**10)``; ``S`` is
-    the sum of ``P`` and integer weights in steps of ``2**-16``; ``L`` is :func:`log2` of it, where
-    it is at least 1, else 0; ``q = clip(floor((L * mult + bias) / 2**shift) + zero_point)``.
+    steps of ``2**-16``; the transform has 26 bits; ``P = floor((re**2 + im**2) / 2**8)``; ``S`` is
+    the sum of ``P`` times weights in steps of ``2**-14``, below ``2**57``; ``L`` is :func:`log2` of
+    it, where it is at least 1, else 0;
+    ``q = clip(floor((L * mult + bias) / 2**shift) + zero_point)``.
 
     Parameters
     ----------
@@ -248,9 +253,9 @@ class LogMelRequant:
 
     @cached_property
     def bank(self) -> FilterBank:
-        """The triangles in steps of ``2**-16``."""
-        steps = np.floor(self.front.triangles * (1 << FACTOR_BITS) + 0.5)
-        limit = (1 << FACTOR_BITS) - 1
+        """The triangles in steps of ``2**-14``; the greatest weight is a step below 1."""
+        steps = np.floor(self.front.triangles * (1 << FILTER_BITS) + 0.5)
+        limit = (1 << FILTER_BITS) - 1
         return FilterBank.of(steps.clip(0, limit).astype(np.int64))
 
     def windowed(self, samples: IntArray, before: IntArray | int = 0) -> IntArray:
@@ -276,7 +281,7 @@ class LogMelRequant:
         padded = np.zeros((*windowed.shape[:-1], self.front.points), np.int64)
         padded[..., : self.front.window] = windowed
         real, imag = self.fft.apply(padded)
-        power = (real * real + imag * imag + (1 << POWER_SHIFT - 1)) >> POWER_SHIFT
+        power = (real * real + imag * imag) >> POWER_SHIFT
         return self.bank.apply(power)
 
     def codes(self, sums: IntArray) -> IntArray:
@@ -330,7 +335,7 @@ def choose_log_mel(
     _, e = draft.emphasis
     unit = 2.0 ** (FACTOR_BITS + e - draft.input_shift) / step
     unit *= draft.fft.gain / front.points
-    one = unit**2 * front.points * 2.0 ** (FACTOR_BITS - POWER_SHIFT)
+    one = unit**2 * front.points * 2.0 ** (FILTER_BITS - POWER_SHIFT)
     zero = -math.log2(one) * (1 << LOG_BITS) * mult
     bias = zero + front.offset / target.scale * 2.0**shift + 2.0 ** (shift - 1)
     lo, hi = target.quantize([front.lowest, front.highest]).tolist()

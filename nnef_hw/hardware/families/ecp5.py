@@ -38,6 +38,7 @@ ECP5 = Ecp5(
     lut_weights=LUTS.parts,
     weight_delay=1,
     long_wires=True,
+    has_wide_products=True,
     digit_bits=2,
     logic_words=48,
     lut_share=0.55,

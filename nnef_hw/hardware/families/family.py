@@ -57,6 +57,8 @@ class Family(ABC):
     long_wires
         Whether a wire across the device takes most of a cycle of those clocks: a FIFO then stands
         between sums and their requantizer, and a restart hops from block to block.
+    has_wide_products
+        Whether a DSP block, as the toolchain places it, multiplies factors of 16 bits.
     digit_bits
         Most adders a requantizer may chain in one cycle, for the clocks of its boards.
     logic_words
@@ -85,6 +87,7 @@ class Family(ABC):
     lut_weights: Mapping[str, Mapping[str, float]]
     weight_delay: int
     long_wires: bool
+    has_wide_products: bool
     digit_bits: int
     logic_words: int
     lut_share: float

@@ -32,6 +32,7 @@ GOWIN = Gowin(
     lut_weights=LUTS.parts,
     weight_delay=0,
     long_wires=False,
+    has_wide_products=False,
     digit_bits=2,
     logic_words=16,
     lut_share=0.67,

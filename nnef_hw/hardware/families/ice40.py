@@ -33,6 +33,7 @@ ICE40 = Ice40(
     lut_weights=LUTS.parts,
     weight_delay=0,
     long_wires=False,
+    has_wide_products=True,
     digit_bits=2,
     logic_words=128,
     lut_share=0.91,

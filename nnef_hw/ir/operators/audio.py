@@ -103,12 +103,12 @@ _FRONT = frozenset({Trait.FIXED_FORMAT})
 OPERATORS = (
     CanonicalOperator(
         "log_mel",
-        _FRONT | {Trait.FIXED_MODEL_ALONE},
+        _FRONT,
         attributes=frozenset({*LOG_MEL, "padding", "border"}),
         parsed=LogMelAttributes,
         requant=LogMelRequant,
         borders=("constant",),
-        hardware="none yet; the fixed model computes it",
+        hardware="one multiplier in turn: window, transform, power, bands, logarithm",
     ),
     CanonicalOperator(
         "micro_frontend",

@@ -19,6 +19,7 @@ from nnef_hw.streaming.layers import (
     eltwise,
     integer_normalize,
     interpolate,
+    log_mel,
     normalize,
     places,
     pool,
@@ -33,8 +34,8 @@ from nnef_hw.streaming.layers.state import DelayLayer, state_layers
 __all__ = ["lower"]
 
 LAYERS = (
-    argmax, contraction, conv, data_movement, eltwise, integer_normalize, interpolate, normalize,
-    places, pool, softmax, table,
+    argmax, contraction, conv, data_movement, eltwise, integer_normalize, interpolate, log_mel,
+    normalize, places, pool, softmax, table,
 )  # fmt: skip
 """The modules that register how nodes become layers."""
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nnef_hw.ir import Graph, Node, State, Trait
-from nnef_hw.ir.layers import Convolution, Pool, layer_of
+from nnef_hw.ir.layers import Convolution, LogMelFront, Pool, layer_of
 from nnef_hw.ir.operators import SliceAttributes
 
 __all__ = ["KeptRows", "Keeping", "find_kept_rows", "is_put_back"]
@@ -172,8 +172,19 @@ def _range_of(node: Node | None) -> tuple[int, int] | None:
 def _are_windows(graph: Graph, rows: str, readers: Sequence[Node], code: int) -> bool:
     """Whether all readers of rows have line buffers for them."""
     return rows not in graph.outputs and all(
-        node.has(Trait.WINDOW) and _suits(graph, node, rows, code) for node in readers
+        _keeps_samples(graph, node, rows, code)
+        or (node.has(Trait.WINDOW) and _suits(graph, node, rows, code))
+        for node in readers
     )
+
+
+def _keeps_samples(graph: Graph, front: Node, operand: str, code: int) -> bool:
+    """Whether a front end of audio reads samples, of which it keeps those of steps before."""
+    layer = layer_of(graph, front)
+    if not isinstance(layer, LogMelFront) or code != layer.source.zero_point:
+        return False
+    spec, rows = layer.requant.front, graph.tensor(operand).shape[_ROWS]
+    return not layer.before and (rows - spec.reach) % spec.hop == 0
 
 
 def _suits(graph: Graph, window: Node, operand: str, code: int) -> bool:

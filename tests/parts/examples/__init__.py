@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from examples.arrays import ARRAYS
+from examples.audio import AUDIO
 from examples.contractions import CONTRACTIONS
 from examples.example import Example
 from examples.functions import FUNCTIONS
@@ -21,5 +22,5 @@ __all__ = ["EXAMPLES"]
 
 EXAMPLES: Mapping[str, Mapping[str, Example]] = {
     **FUNCTIONS, **PIXELS, **IMAGES, **STREAMS, **WINDOWS, **ARRAYS, **CONTRACTIONS,
-    **REQUANTIZERS,
+    **REQUANTIZERS, **AUDIO,
 }  # fmt: skip

@@ -9,7 +9,7 @@ import pytest
 from sweeps import covering
 
 import nnef_hw.sim
-from nnef_hw.rtl.base.primitives import ENGINE_PRIMITIVES, PRIMITIVES
+from nnef_hw.rtl.base.primitives import ENGINE_PRIMITIVES, PRIMITIVES, WIDE_PRIMITIVES
 from nnef_hw.sim.verilator import build_model
 
 MODELS = Path(nnef_hw.sim.__file__).parent / "models"
@@ -165,6 +165,56 @@ def test_product_pairs(family, tmp_path):
     models = MODELS / f"{family}.v"
     verilog = PAIR + PRIMITIVES.read_text() + (models.read_text() if models.is_file() else "")
     verilog += cell_models(*CELLS[family])
+
+    model = build_model(verilog, harness=harness, defines=MACROS[family])
+
+    result = subprocess.run([model.executable], capture_output=True, text=True)
+    assert (result.stdout, result.returncode) == ("", 0)
+
+
+WIDE = """
+/* verilator lint_off PINMISSING */
+module top (input clk, input [31:0] operands, output [31:0] plain, signed_a);
+    nnef_hw_wide_product #(.A_SIGNED(1'b0)) a (
+        .clk(clk), .a(operands[15:0]), .b(operands[31:16]), .p(plain));
+    nnef_hw_wide_product #(.A_SIGNED(1'b1)) b (
+        .clk(clk), .a(operands[15:0]), .b(operands[31:16]), .p(signed_a));
+endmodule
+"""
+WIDE_HARNESS = """
+#include "Vtop.h"
+int main() {
+    Vtop top;
+    const unsigned ends[] = {0, 1, 0x7fff, 0x8000, 0xffff};
+    unsigned operands = 1;
+    for (int step = 0; step < 20000; ++step) {
+        operands = step < 25 ? ends[step / 5] << 16 | ends[step % 5]
+            : operands * 1664525u + 1013904223u;
+        top.operands = operands;
+        top.clk = 0; top.eval();
+        top.clk = 1; top.eval();
+        const unsigned a = operands & 0xffff, b = operands >> 16;
+        const unsigned negative = a & 0x8000 ? b << 16 : 0;
+        if (top.plain != a * b || top.signed_a != a * b - negative) {
+            std::printf("wrong for %08x: %08x, %08x", operands, top.plain, top.signed_a);
+            return 1;
+        }
+    }
+}
+"""
+
+
+@pytest.mark.verilator
+@pytest.mark.parametrize(
+    ("family", "cells"), [("behaviour", []), ("ecp5", []), ("ice40", ["SB_MAC16"])]
+)
+def test_wide_products(family, cells, tmp_path):
+    harness = tmp_path / "main.cpp"
+    harness.write_text(WIDE_HARNESS)
+    models = MODELS / f"{family}.v"
+    verilog = WIDE + WIDE_PRIMITIVES.read_text()
+    verilog += models.read_text() if models.is_file() and not cells else ""
+    verilog += cell_models(CELLS[family][0], cells)
 
     model = build_model(verilog, harness=harness, defines=MACROS[family])
 

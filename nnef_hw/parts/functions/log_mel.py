@@ -1,0 +1,253 @@
+"""Log-mel features of audio, computed by one multiplier in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from nnef_hw.arithmetic.audio.log_mel import FACTOR_BITS, NUMBER_BITS, LogMelRequant
+from nnef_hw.arithmetic.audio.logarithm import SEGMENT_BITS, SLOPE_BITS, log2_table
+from nnef_hw.arithmetic.numerics import IntArray
+from nnef_hw.hardware.devices import Device
+from nnef_hw.hardware.geometry.blockram import BlockRam, Tiling, tile_memory
+from nnef_hw.parts.base.part import LogicProducts, Pipe
+from nnef_hw.parts.base.timing import Process, Stream
+
+__all__ = ["LogMel", "LogMelWords"]
+
+LAST_WEIGHT = 1 << 15
+"""Set in the last weight of a band."""
+NEXT_BAND = 1 << 14
+"""Set in the weight behind whose bin the next band begins."""
+
+LIMB_BITS = 25
+"""Bits of the lower half of a power."""
+TOP_BIT = 57
+"""The bit to which a sum is shifted before its logarithm is looked up."""
+POWER_STEPS = 32
+LOG_STEPS = 34
+LOG_WORDS, CONSTANTS = 256, 8
+"""Words of the logarithm's table, and other constants."""
+DRAIN = 5
+"""Cycles from the last number that a pass reads to the first of the next pass."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogMelWords:
+    """Where constants stand in the memory of factors, and these constants.
+
+    Parameters
+    ----------
+    words
+        All of them.
+    cosines, logarithms, constants, weights
+        Addresses of the first cosine, word of the logarithm, other constant, and weight; behind all
+        but the last are as many words as a power of two divides the address.
+    """
+
+    words: tuple[int, ...]
+    cosines: int
+    logarithms: int
+    constants: int
+    weights: int
+
+    @classmethod
+    def of(cls, requant: LogMelRequant) -> LogMelWords:
+        """Return the constants of a front end."""
+        points = requant.front.points
+        window = np.zeros(points, np.int64)
+        window[: requant.front.window] = requant.window
+        roots = requant.fft.roots(np.arange(points))
+        cosines = np.abs(roots.real[: points // 2])
+        weights = _weights(requant)
+        slopes = np.diff(log2_table()) + (1 << SLOPE_BITS)
+        segment = np.arange(1 << SEGMENT_BITS)
+        # where the line of a segment meets the beginning of the table
+        bases = (segment << SLOPE_BITS) + log2_table()[:-1] - slopes * segment
+        first_log = _first_log(points)
+        gap = [0] * (first_log - points - points // 2)
+        one = requant.fft.one
+        constants = [0, 1 << FACTOR_BITS - 1, one // 4, one // 2, requant.mult, 0, 0, 0]
+        words = [*window, *cosines, *gap, *slopes, *bases, *constants, *weights]
+        assert min(words) >= 0, "factors have no sign"
+        assert max(words) < 1 << FACTOR_BITS, "factors have 16 bits"
+        return cls(
+            words=tuple(map(int, words)), cosines=points, logarithms=first_log,
+            constants=first_log + LOG_WORDS, weights=first_log + LOG_WORDS + CONSTANTS,
+        )  # fmt: skip
+
+
+def _in_few_rows(ram: BlockRam, depth: int, width: int) -> Tiling:
+    """Return the memory with the fewest rows of blocks, of those with at most an eighth more."""
+    tilings = [Tiling(depth, width, *shape) for shape in ram.shapes]
+    most = min(tiling.count for tiling in tilings) * 9 / 8
+    return min((x for x in tilings if x.count <= most), key=lambda x: (x.rows, x.count))
+
+
+def _first_log(points: int) -> int:
+    """Return where the logarithm's table begins, behind window and cosines."""
+    return -(-(points + points // 2) // LOG_WORDS) * LOG_WORDS
+
+
+def _weights(requant: LogMelRequant) -> list[int]:
+    """Return the weights of all bands, with marks."""
+    words: list[int] = []
+    filters = requant.bank.filters
+    for n, band in enumerate(filters):
+        run = list(band.weights)
+        if n + 1 < len(filters):
+            run[filters[n + 1].first - band.first - 1] |= NEXT_BAND
+        run[-1] |= LAST_WEIGHT
+        words += run
+    return words
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogMel(Pipe):
+    """Takes the samples of a hop, then computes the bands of a frame.
+
+    Its contents are ``requant``.
+
+    Parameters
+    ----------
+    window, hop, points
+        Those of the front end.
+    lengths
+        Number of weights of each band.
+    frames
+        Frames of an inference; 0 where windows go on from one inference to the next.
+    out_bits, out_signed
+        Format of a result.
+    in_dsp
+        Whether DSP blocks multiply.
+    ram
+        The device's block RAM.
+    """
+
+    component = "nnef_hw.rtl.functions.log_mel:LogMel"
+    label = "log_mel"
+    costs = "log_mel"
+
+    DSP_BLOCKS: ClassVar[int] = 2
+    """DSP blocks of its multiplier."""
+
+    window: int
+    hop: int
+    points: int
+    lengths: tuple[int, ...]
+    frames: int
+    out_bits: int
+    out_signed: bool
+    in_dsp: bool
+    ram: BlockRam
+
+    def check(self, requant: LogMelRequant) -> None:
+        """Refuse contents of another front end.
+
+        Raises
+        ------
+        ValueError
+            If their window, hop, points or numbers of weights are not these.
+        """
+        front = requant.front
+        given = front.window, front.hop, front.points, requant.bank.lengths
+        wanted = self.window, self.hop, self.points, self.lengths
+        if given != wanted:
+            raise ValueError(f"LogMel has window, hop, points and weights {given}, not {wanted}")
+
+    def compute(self, samples: IntArray, *, requant: LogMelRequant) -> IntArray:
+        """Return the bands [beats, 1] of the frames of samples [beats, 1]."""
+        if self.frames:
+            length = self.window + (self.frames - 1) * self.hop
+            codes = requant.apply(samples.reshape(-1, length))
+        else:
+            past = np.zeros(self.window - self.hop, np.int64)
+            codes = requant.apply(np.concatenate([past, samples[:, 0]]))
+        return codes.reshape(-1, 1)
+
+    @property
+    def half(self) -> int:
+        """Numbers of the complex transform."""
+        return self.points // 2
+
+    @property
+    def kept(self) -> int:
+        """Samples that are kept: a power of two."""
+        return 1 << (self.window - 1).bit_length()
+
+    @property
+    def is_odd(self) -> bool:
+        """Whether the first stage has radix 2."""
+        return self.half.bit_length() % 2 == 0
+
+    @property
+    def data_memory(self) -> Tiling:
+        """Memory of the numbers of the transform, and of samples."""
+        return tile_memory(self.ram, self.points + self.kept, NUMBER_BITS)
+
+    @property
+    def word_memory(self) -> Tiling:
+        """Memory of factors."""
+        others = _first_log(self.points) + LOG_WORDS + CONSTANTS
+        return _in_few_rows(self.ram, others + sum(self.lengths), FACTOR_BITS)
+
+    @property
+    def memories(self) -> tuple[Tiling, ...]:
+        return (self.data_memory, self.word_memory)
+
+    def dsp(self, device: Device) -> int:
+        del device
+        return self.DSP_BLOCKS if self.in_dsp else 0
+
+    @property
+    def logic_products(self) -> Sequence[LogicProducts]:
+        return () if self.in_dsp else (LogicProducts(1, (FACTOR_BITS, NUMBER_BITS)),)
+
+    @property
+    def transform_cycles(self) -> int:
+        """Cycles from a frame's last sample to the first weight of its first band."""
+        stages = (self.half.bit_length() - 1) // 2
+        passes = [2] + stages * [2, 4, 4, 4] + self.is_odd * [2, 4, 4] + [2, 4, 2, 4]
+        steps = sum(passes) * self.half + POWER_STEPS * (self.half - 1)
+        return 2 + steps + DRAIN * (len(passes) + 1)
+
+    def band_cycles(self, band: int) -> int:
+        """Cycles from a band's first weight to its result."""
+        return 2 * (self.lengths[band] + 1) + LIMB_BITS + TOP_BIT + LOG_STEPS
+
+    @property
+    def latency(self) -> int:
+        """Cycles from a frame's last sample to its first band."""
+        return self.transform_cycles + self.band_cycles(0)
+
+    @property
+    def frame_cycles(self) -> int:
+        """Cycles from a frame's first sample to the next one's, in the middle of a stream."""
+        bands = sum(self.band_cycles(n) + 1 for n in range(len(self.lengths)))
+        return self.hop + self.transform_cycles + bands - 1
+
+    @property
+    def features(self) -> Mapping[str, float]:
+        return {"address bits": self.points.bit_length() - 1}
+
+    def flip_flops(self, device: Device) -> int:
+        del device
+        product = 0 if self.in_dsp else FACTOR_BITS + NUMBER_BITS
+        return 165 + 13 * (self.points.bit_length() - 1) + product
+
+    def process(self, target: Stream, *origins: Stream) -> Process:
+        [origin] = origins
+        time = -1 if self.frames else self.kept - 1
+        missing, frame = self.window if self.frames else self.hop, 0
+        while True:
+            for _ in range(missing):
+                time = max(time + 1, (yield origin))
+                origin.accept(time)
+            time += self.transform_cycles - 1
+            for band in range(len(self.lengths)):
+                time = yield target, time + 1 + self.band_cycles(band)
+            frame += 1
+            missing = self.window if frame % (self.frames or frame + 1) == 0 else self.hop
