@@ -2,7 +2,8 @@
  *
  * For one build, of whose board/model.h it has the hash, the baud rate and the sizes of frames:
  * cc -std=c99 -I BUILD/board nnef_hw.c main.c -o host
- * PATIENCE multiplies all waiting, for the simulated board. */
+ * PATIENCE multiplies all waiting, for a simulated board: simulated_board.py starts one, and prints
+ * its PORT and PATIENCE. */
 #define _DEFAULT_SOURCE
 #include <fcntl.h>
 #include <poll.h>

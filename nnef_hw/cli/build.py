@@ -30,7 +30,7 @@ def add_commands(commands: common.Commands) -> None:
     sub.set_defaults(refuse=sub.error)
     board = sub.add_argument(
         "--board",
-        help="a name (see nnef-hw boards), a file of your own, or none for plain IP",
+        help="a name (see nnef-hw boards), a file of your own, or none for plain IP, with --device",
     )
     common.complete_boards(board)
     sub.add_argument(

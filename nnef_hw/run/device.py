@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,10 @@ from nnef_hw.ir.batch import (
 )
 from nnef_hw.run.device_inputs import checked_samples
 
-__all__ = ["Device", "open_device"]
+__all__ = ["Device", "open_device", "simulated_board"]
+
+if TYPE_CHECKING:
+    from nnef_hw.sim.pty_board import PtyBoard
 
 MAX_REPLAY = 0xFFFF
 
@@ -359,14 +362,7 @@ def open_device(
         image = memory.read(build)
     with contextlib.ExitStack() as stack:
         if port == "sim":
-            from nnef_hw.sim.pty_board import PtyBoard
-
-            verilog = build / "board" / "board_top.v"
-            if not isinstance(link, HostLink) or not verilog.is_file():
-                raise UsageError(f"{str(build)!r} has no board", remedy="build with --board")
-            clk_hz = round(manifest.clock_mhz * 1e6)
-            text, top = _with_memories(build, verilog.read_text())
-            board = stack.enter_context(PtyBoard(text, clk_hz=clk_hz, link=link, top=top))
+            board = stack.enter_context(simulated_board(build))
             port, timing = board.port, (timing or Timing()).scaled(board.slowness)
             transport = stack.enter_context(board.open())
         else:
@@ -378,6 +374,34 @@ def open_device(
                 "%s: %d packets were repeated because the line had damaged or lost them",
                 port, device.host.repeats,
             )  # fmt: skip
+
+
+@contextlib.contextmanager
+def simulated_board(build: str | PathLike[str]) -> Iterator[PtyBoard]:
+    """Simulate the board of a build behind a pseudo-terminal, a serial port for any program.
+
+    ``port`` is the terminal's name, ``slowness`` how many times as long as on the board everything
+    takes.
+
+    Raises
+    ------
+    UsageError
+        If there is no such build, or it has no board.
+    ToolError
+        If this system has no pseudo-terminals, or Verilator is missing.
+    """
+    from nnef_hw.sim.pty_board import PtyBoard
+
+    build = Path(build)
+    manifest = read_manifest(build)
+    link = link_of(manifest.link)
+    verilog = build / "board" / "board_top.v"
+    if not isinstance(link, HostLink) or not verilog.is_file():
+        raise UsageError(f"{str(build)!r} has no board", remedy="build with --board")
+    clk_hz = round(manifest.clock_mhz * 1e6)
+    text, top = _with_memories(build, verilog.read_text())
+    with PtyBoard(text, clk_hz=clk_hz, link=link, top=top) as board:
+        yield board
 
 
 def _with_memories(build: Path, verilog: str) -> tuple[str, str]:

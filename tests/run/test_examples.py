@@ -1,6 +1,5 @@
 """The example hosts against the simulated board."""
 
-import contextlib
 import shutil
 import subprocess
 import sys
@@ -8,12 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from nnef_hw.boards.interfaces import link_of
 from nnef_hw.host.manifest import read_manifest
 from nnef_hw.host.streams import to_stream
 from nnef_hw.reference import quantize_inputs, run_fixed
 from nnef_hw.run.artifacts import BuildFolder
-from nnef_hw.sim.pty_board import PtyBoard
 
 pytestmark = [pytest.mark.system, pytest.mark.verilator]
 
@@ -22,18 +19,19 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 @pytest.fixture
 def power_on():
-    """Return ``power_on(build)``: its simulated board."""
-    with contextlib.ExitStack() as stack:
+    """Return ``power_on(build)``: port and patience of its board, which the example simulates."""
+    programs = []
 
-        def power_on(build):
-            manifest = read_manifest(build.path)
-            verilog = (build.path / "board" / "board_top.v").read_text()
-            clk_hz = round(manifest.clock_mhz * 1e6)
-            return stack.enter_context(
-                PtyBoard(verilog, clk_hz=clk_hz, link=link_of(manifest.link))
-            )
+    def power_on(build):
+        command = [sys.executable, EXAMPLES / "host_c" / "simulated_board.py", build.path]
+        programs.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+        return programs[-1].stdout.readline().split()
 
-        yield power_on
+    yield power_on
+    for program in programs:
+        with program:
+            program.terminate()
+    assert [program.returncode for program in programs] == [0] * len(programs)
 
 
 @pytest.fixture
@@ -54,10 +52,7 @@ def compile_host(tmp_path):
 
 
 def run_host(program, board, frames):
-    return subprocess.run(
-        [program, board.port, str(int(board.slowness) + 1)],
-        input=frames, capture_output=True, check=False,
-    )  # fmt: skip
+    return subprocess.run([program, *board], input=frames, capture_output=True, check=False)
 
 
 @pytest.mark.parametrize("network", ["linear", "ports", "features"])
