@@ -31,7 +31,8 @@ place.cells
 place.blocks place
 place.netlist
 boards streaming.filters
-boards.hardware streaming.layers engine.layers
+boards.buses streaming.layers engine.layers
+boards.hardware
 boards.interfaces
 report.pages
 report.wording
@@ -73,7 +74,7 @@ parts.engine
 parts.arrays parts.functions parts.images parts.readers
 parts.streams parts.windows
 parts.base
-system
+registers system
 hardware
 hardware.families arithmetic.images
 hardware.geometry hardware.memories
@@ -89,10 +90,11 @@ NETWORKS = {"ir", "reference", "passes", "quantize", "frontend", "samples", "ari
 """Top rooms that know networks, and no hardware but its geometry."""
 HARDWARE = {
     "api", "architecture", "architectures", "boards", "cli", "codegen", "engine", "explore", "flow",
-    "host", "parts", "place", "report", "rtl", "run", "sim", "streaming",
+    "host", "parts", "place", "registers", "report", "rtl", "run", "sim", "streaming",
 }  # fmt: skip
 WITH_AMARANTH = {
-    "rtl", "boards", "boards.hardware", "codegen", "sim", "streaming.hardware", "engine.hardware",
+    "rtl", "boards", "boards.buses", "boards.hardware", "codegen", "sim",
+    "streaming.hardware", "engine.hardware",
 }  # fmt: skip
 """Rooms that import Amaranth, or top rooms all of whose rooms do."""
 

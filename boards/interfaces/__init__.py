@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from nnef_hw.boards.interfaces.bus import BUS_DATA, BUSES, Bus, find_bus
 from nnef_hw.boards.interfaces.interface import (
     ChosenSink,
     FarEnd,
@@ -33,11 +34,11 @@ from nnef_hw.boards.interfaces.uart import Uart
 from nnef_hw.errors import UsageError
 
 __all__ = [
-    "ANY_NUMBER", "CLOCK", "DEFAULT_LINK", "LINKS", "PLAIN_STREAMS", "SINKS", "STATUS",
-    "ChosenSink", "ClassOnLeds", "Direction", "FarEnd", "HostLink", "Interface", "Link", "Option",
-    "PinUse", "PinUser", "Pins", "PlainStreams", "Result", "Sink", "SinkWish", "Source", "Spi",
-    "Uart", "find_link", "find_sink", "link_names", "link_of", "link_options", "sink_names",
-    "sink_of",
+    "ANY_NUMBER", "BUSES", "BUS_DATA", "CLOCK", "DEFAULT_LINK", "LINKS", "PLAIN_STREAMS", "SINKS",
+    "STATUS", "Bus", "ChosenSink", "ClassOnLeds", "Direction", "FarEnd", "HostLink", "Interface",
+    "Link", "Option", "PinUse", "PinUser", "Pins", "PlainStreams", "Result",
+    "Sink", "SinkWish", "Source", "Spi", "Uart", "find_bus", "find_link", "find_sink",
+    "find_streams", "link_names", "link_of", "link_options", "sink_names", "sink_of",
 ]
 
 LINKS: tuple[HostLink, ...] = (Uart(), Spi())
@@ -125,12 +126,26 @@ def link_of(entry: Mapping[str, Any]) -> Link:
         If it is none that is known.
     """
     if entry["kind"] == PLAIN_STREAMS.name:
-        return PLAIN_STREAMS
+        return PlainStreams.from_json(entry)
     for link in LINKS:
         if entry["kind"] == link.name:
             return type(link).from_json(entry)
     raise UsageError(f"the build has a link {entry['kind']!r}, which is not known",
                      remedy=f"build it with --link {' or '.join(link_names())}")
+
+
+def find_streams(bus: str | None, data: str) -> PlainStreams:
+    """Return the streams of plain IP with a bus of a name, or none.
+
+    Raises
+    ------
+    UsageError
+        If there is no such bus, or no such way of frames.
+    """
+    if data not in BUS_DATA:
+        raise UsageError(f"frames do not pass through {data!r}",
+                         remedy=f"use --bus-data {' or '.join(BUS_DATA)}")
+    return PlainStreams(None if bus is None else find_bus(bus), data == BUS_DATA[True])
 
 
 def sink_names() -> list[str]:

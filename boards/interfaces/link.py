@@ -3,9 +3,11 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+from nnef_hw.boards.interfaces.bus import BUS_DATA, Bus, find_bus
 from nnef_hw.boards.interfaces.interface import Sink, Source
 from nnef_hw.errors import UsageError
 from nnef_hw.host.link import Transport
@@ -48,14 +50,35 @@ class Link(ABC):
             remedy="build it with --link uart")
 
 
+@dataclass(frozen=True)
 class PlainStreams(Link):
-    """The AXI4-Streams of plain IP, which has no board and no host around it."""
+    """The AXI4-Streams of plain IP, which has no board and no host around it.
+
+    Parameters
+    ----------
+    bus
+        The bus that leads to registers beside the accelerator, if there are any.
+    with_data
+        Frames pass through these registers, not through streams.
+    """
 
     name = "axi4-stream"
+    bus: Bus | None = None
+    with_data: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Return the entry of the manifest."""
-        return {"kind": self.name}
+        entry: dict[str, Any] = {"kind": self.name}
+        if self.bus is not None:
+            entry |= {"bus": self.bus.name, "data": BUS_DATA[self.with_data]}
+        return entry
+
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Any]) -> "PlainStreams":
+        """Return the streams of an entry."""
+        if "bus" not in entry:
+            return cls()
+        return cls(find_bus(entry["bus"]), entry["data"] == BUS_DATA[True])
 
     def files(self, module: str) -> dict[str, str]:
         """Return folder and description of the IP."""

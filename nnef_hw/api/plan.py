@@ -13,7 +13,7 @@ from nnef_hw.api.build import Build
 from nnef_hw.api.show import Shown, framed, printed
 from nnef_hw.architecture.architecture import Timeline
 from nnef_hw.architectures import find_architecture
-from nnef_hw.boards.interfaces import DEFAULT_LINK, find_link, find_sink
+from nnef_hw.boards.interfaces import BUS_DATA, DEFAULT_LINK, find_link, find_sink, find_streams
 from nnef_hw.flow.options import BuildOptions, PlannedModel
 from nnef_hw.flow.pipeline import build
 from nnef_hw.flow.summary import make_report
@@ -127,6 +127,8 @@ class Plan(Shown):
         baud: int | None = None,
         sinks: Sequence[str] = (),
         ip_name: str | None = None,
+        bus: str | None = None,
+        bus_data: str = BUS_DATA[False],
     ) -> Build:
         """Emit the Verilog, simulate it against the fixed model, place and route it, and report.
 
@@ -149,6 +151,9 @@ class Plan(Shown):
             Where outputs go besides the host, as ``--sink`` has it: ``"led"``, ``"scores=led"``.
         ip_name
             What the names of plain IP's modules begin with.
+        bus, bus_data
+            ``axi4-lite`` or ``wishbone``: registers beside plain IP; ``registers`` if frames pass
+            through them, too.
 
         Raises
         ------
@@ -165,7 +170,8 @@ class Plan(Shown):
                 BuildOptions(
                     model=self._model, out=folder, bitstream=bitstream, frames=frames,
                     seeds=seeds, link=find_link(link, baud=baud),
-                    sinks=tuple(map(find_sink, sinks)), ip_name=ip_name, **self._wishes,
+                    sinks=tuple(map(find_sink, sinks)), ip_name=ip_name,
+                    streams=find_streams(bus, bus_data), **self._wishes,
                 ),
                 say,
             )  # fmt: skip

@@ -18,7 +18,7 @@ AUTO = "auto"
 
 def add_commands(commands: common.Commands) -> None:
     """Declare the command."""
-    from nnef_hw.boards.interfaces import DEFAULT_LINK, link_names, link_options
+    from nnef_hw.boards.interfaces import BUS_DATA, BUSES, DEFAULT_LINK, link_names, link_options
 
     sub = common.add_command(
         commands,
@@ -45,6 +45,17 @@ def add_commands(commands: common.Commands) -> None:
         "--ip-name",
         metavar="NAME",
         help="prefix of the names of plain IP's modules (default: the model's name)",
+    )
+    sub.add_argument(
+        "--bus",
+        choices=[bus.name for bus in BUSES],
+        help="put registers on a bus beside plain IP: control, status, counters, an interrupt",
+    )
+    sub.add_argument(
+        "--bus-data",
+        choices=BUS_DATA,
+        default=BUS_DATA[False],
+        help="how frames come to it: by AXI4-Stream, or by the registers (default: streams)",
     )
     common.add_design(sub)
     sub.add_argument(
@@ -123,7 +134,7 @@ def _frames(text: str) -> int | Literal["all"]:
 
 
 def _build(options: argparse.Namespace) -> int:
-    from nnef_hw.boards.interfaces import find_link, find_sink, link_options
+    from nnef_hw.boards.interfaces import find_link, find_sink, find_streams, link_options
     from nnef_hw.flow.options import BuildOptions
     from nnef_hw.flow.pipeline import UP_TO_DATE, build
     from nnef_hw.report.model.conversion import to_json
@@ -140,6 +151,7 @@ def _build(options: argparse.Namespace) -> int:
         weights_of=options.weights_of,
         device=options.device,
         ip_name=options.ip_name,
+        streams=find_streams(options.bus, options.bus_data),
         out=options.out or Path("build") / (name if name != "model" else path.parent.name),
         calibrate=options.calibrate,
         clock_mhz=None if options.freq == AUTO else options.freq,

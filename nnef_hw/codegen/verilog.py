@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from nnef_hw.boards.interfaces import BUSES
 from nnef_hw.codegen.hierarchy import CLOCKING, Converted, module_names
+from nnef_hw.codegen.ip import bus_module
 from nnef_hw.codegen.layer_cache import CachingConverter
 from nnef_hw.rtl.base.primitives import PREFIX, primitives_verilog
 from nnef_hw.verilog.module_text import module_text
@@ -21,12 +23,14 @@ def to_verilog(
     ports: object = None,
     prefix: str = PREFIX,
     comments: Mapping[str, str] | None = None,
+    all_primitives: bool = True,
 ) -> str:
     """Convert a component; the text ends with the primitives it may instantiate.
 
     The names of all modules begin with ``name``, those of the primitives with ``prefix``.
     ``comments`` stand above the component's module, whose key is "", and above those of its
-    instances of these names, instead of what their classes say.
+    instances of these names, instead of what their classes say. Unless ``all_primitives``, they
+    are there only if one of them is used.
     """
     converter = CachingConverter(prefix)
     top = converter.convert(component, ports)
@@ -35,6 +39,7 @@ def to_verilog(
         *re.findall(r"^module (\w+)", every, re.MULTILINE),
         f"{name}_axis",
         f"{name}_tb",
+        *(bus_module(name, bus) for bus in BUSES),
     }
     names = module_names(top, name, converter.found, reserved)
     notes = {names[key]: found.note for key, found in converter.found.items() if key in names}
@@ -54,7 +59,11 @@ def to_verilog(
     engine, wide = (
         any(prefix + name in text for text in texts) for name in ("restarted_sum", "wide_product")
     )
-    return "\n".join([*texts, primitives_verilog(prefix, engine=engine, wide=wide)])
+    primitives = primitives_verilog(prefix, engine=engine, wide=wide)
+    known = set(re.findall(r"^module (\w+)", primitives, re.MULTILINE))
+    if not all_primitives and known.isdisjoint(re.findall(r"\w+", "".join(texts))):
+        primitives = ""
+    return "\n".join([*texts, primitives])
 
 
 def _directions(converted: Converted) -> dict[str, str]:

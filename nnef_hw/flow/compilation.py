@@ -63,6 +63,7 @@ def inputs_digest(
         repr((options.arch, options.clock_mhz, options.target_fps, options.batch)),
         repr((options.scheme, options.accuracy_drop, options.stream)),
         repr((options.link, options.sinks, options.layer_counters, options.ip_name)),
+        repr(options.streams),
         *library_versions(),
     )  # fmt: skip
 

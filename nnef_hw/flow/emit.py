@@ -10,8 +10,9 @@ from nnef_hw.architecture.architecture import AcceleratorPlan
 from nnef_hw.architectures import find_architecture
 from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.boards import Board
-from nnef_hw.boards.interfaces import DEFAULT_LINK, PLAIN_STREAMS
+from nnef_hw.boards.interfaces import DEFAULT_LINK
 from nnef_hw.codegen.board import BoardDesign, design_board
+from nnef_hw.codegen.bus import bus_files, bus_registers
 from nnef_hw.codegen.comments import module_comments
 from nnef_hw.codegen.fusesoc import axi_testbench, fusesoc_core, ip_readme
 from nnef_hw.codegen.header import HEADER, model_header
@@ -25,7 +26,7 @@ from nnef_hw.flow.sinks import bind_sinks
 from nnef_hw.flow.weights import copy_board
 from nnef_hw.frontend import save
 from nnef_hw.hardware.devices import Target
-from nnef_hw.host.manifest import HEX_IMAGE, IMAGE, MODULE, read_manifest
+from nnef_hw.host.manifest import HEX_IMAGE, IMAGE, MODULE, manifest_hash, read_manifest
 from nnef_hw.host.streams import fill_batch
 from nnef_hw.ir import Graph
 from nnef_hw.reference import quantize_inputs, run_fixed
@@ -66,7 +67,7 @@ def emit(
         fixed,
         plan,
         generator=GENERATOR,
-        link=PLAIN_STREAMS if is_ip else options.link,
+        link=options.streams if is_ip else options.link,
         sinks=() if is_ip else bind_sinks(options.sinks, fixed, target, plan.outputs),
         module=module,
         bitstream=None if base is None else read_manifest(base.path).hash,
@@ -103,11 +104,18 @@ def emit(
         bench = axi_testbench(plan, module, beats, frames, restart=fixed.is_sequential)
         (folder / "ip" / f"{module}_axis.v").write_text(axi_wrapper(plan, fixed, module))
         (folder / "ip" / f"{module}_tb.v").write_text(bench)
-        waivers = lint_waivers(("rtl/top.v", f"ip/{module}_axis.v"))
+        streams, build_hash, registers = options.streams, manifest_hash(manifest), None
+        if streams.bus is not None:
+            registers = bus_registers(plan, module, streams, build_hash)
+        files = bus_files(plan, module, streams, build_hash, verilog)
+        for path, text in files.items():
+            (folder / path).write_text(text)
+        verilog_files = [str(path) for path in files if path.suffix == ".v"]
+        waivers = lint_waivers(("rtl/top.v", f"ip/{module}_axis.v", *verilog_files))
         (folder / "ip" / f"{module}.vlt").write_text(waivers)
         (folder / "ip" / HEADER).write_text(model_header(read_manifest(folder)))
-        (folder / "ip" / "README.md").write_text(ip_readme(plan, fixed, module))
-        (folder / f"{module}.core").write_text(fusesoc_core(plan, module))
+        (folder / "ip" / "README.md").write_text(ip_readme(plan, fixed, module, streams, registers))
+        (folder / f"{module}.core").write_text(fusesoc_core(plan, module, streams))
         return
     (folder / "board").mkdir(exist_ok=True)
     (folder / "board" / HEADER).write_text(model_header(read_manifest(folder)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from nnef_hw.boards.interfaces import BUSES
 from nnef_hw.hardware.families import Family
 from nnef_hw.place.toolchain import Toolchain, toolchain_of
 from nnef_hw.report.model.report import BuiltFile
@@ -17,6 +18,10 @@ PURPOSES = {
     "ip/README.md": "how to use it in a design",
     "ip/*_axis.v": "AXI4-Stream around it",
     "ip/*_tb.v": "bench of that",
+    **{f"ip/*_{bus.suffix}.v": f"registers on {bus.title} around it" for bus in BUSES},
+    "ip/registers.h": "registers for C",
+    "ip/*.svd": "registers as CMSIS-SVD",
+    "ip/*.rdl": "registers as SystemRDL",
     "*.core": "FuseSoC core",
     "ip/model.h": "sizes and scales for a host in C",
     "board/model.h": "hash, sizes and scales for a host in C",

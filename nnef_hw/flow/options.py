@@ -13,7 +13,15 @@ from nnef_hw.architecture.architecture import AcceleratorPlan
 from nnef_hw.architectures import ARCHITECTURES, AUTO
 from nnef_hw.boards import Board, find_board
 from nnef_hw.boards.hardware.pins import plan_pins
-from nnef_hw.boards.interfaces import DEFAULT_LINK, HostLink, SinkWish
+from nnef_hw.boards.interfaces import (
+    BUS_DATA,
+    BUSES,
+    DEFAULT_LINK,
+    PLAIN_STREAMS,
+    HostLink,
+    PlainStreams,
+    SinkWish,
+)
 from nnef_hw.codegen.board import check_clock
 from nnef_hw.codegen.ip import is_ip_name
 from nnef_hw.errors import UsageError
@@ -80,6 +88,8 @@ class BuildOptions:
         Device of plain IP, for the board ``none``.
     ip_name
         Prefix of its modules' names, by default the model's name.
+    streams
+        How a system reaches it: by its streams, and perhaps by registers on a bus.
     calibrate
         Sample file; needed for a float model, and used to verify the hardware.
     clock_mhz, target_fps
@@ -122,6 +132,7 @@ class BuildOptions:
     out: Path
     device: str | None = None
     ip_name: str | None = None
+    streams: PlainStreams = PLAIN_STREAMS
     calibrate: Path | None = None
     clock_mhz: float | None = None
     target_fps: float | None = None
@@ -174,6 +185,7 @@ def check_options(options: BuildOptions) -> Target:
         )
     target = find_target(options.board, options.device)
     _check_ip_name(options)
+    _check_bus(options)
     if isinstance(target, Board):
         check_clock(target, options.clock_mhz or target.clock_mhz, (options.link,))
         plan_pins(target, (options.link, *options.sinks))
@@ -249,6 +261,17 @@ def _check_ip_name(options: BuildOptions) -> None:
             f"--ip-name {options.ip_name!r} cannot begin the names of Verilog modules",
             remedy="use letters, digits and underscores, a letter or an underscore first",
         )
+
+
+def _check_bus(options: BuildOptions) -> None:
+    bus = options.streams.bus
+    if bus is None and options.streams.with_data:
+        raise UsageError(
+            f"--bus-data {BUS_DATA[True]} needs a --bus",
+            remedy=f"give --bus {' or '.join(bus.name for bus in BUSES)}",
+        )
+    if bus is not None and options.board != NO_BOARD:
+        raise UsageError(f"--bus {bus.name} is for --board {NO_BOARD}", remedy="omit one of them")
 
 
 def _check_folder(out: Path) -> None:

@@ -26,7 +26,7 @@ __all__ = ["base_digest", "base_options", "compile_weights", "copy_board", "inhe
 _DECIDED = {
     "device": "--device", "ip_name": "--ip-name", "clock_mhz": "--freq", "fastest": "--freq",
     "seeds": "--seeds", "target_fps": "--target-fps", "arch": "--arch", "sinks": "--sink",
-    "layer_counters": "--layer-counters", "batch": "--batch",
+    "layer_counters": "--layer-counters", "batch": "--batch", "streams": "--bus",
 }  # fmt: skip
 """Options that a bitstream has decided."""
 

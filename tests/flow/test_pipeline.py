@@ -15,6 +15,7 @@ from cli_cases import tiny_graph
 from sweeps import few
 
 from nnef_hw.boards import find_board
+from nnef_hw.boards.interfaces import find_streams, link_of
 from nnef_hw.errors import CheckError, SampleError, ToolError, UsageError
 from nnef_hw.flow import compilation, emit, pipeline, reporting, verification
 from nnef_hw.flow.options import BuildOptions
@@ -405,10 +406,20 @@ def test_plain_ip_has_streams_and_no_board(options, tmp_path):
     manifest = json.loads((out / "manifest.json").read_text())
     assert manifest["link"] == {"kind": "axi4-stream"}
     assert manifest["module"] == name
-    renamed = options(out, board="none", device="generic", ip_name="Mine_2")
+    streams = find_streams("axi4-lite", "registers")
+    renamed = options(out, board="none", device="generic", ip_name="Mine_2", streams=streams)
     assert build(renamed).simulation.bit_exact
     names = files(out).keys()
-    assert {"Mine_2.core", "ip/Mine_2_axis.v"} <= names
+    assert {"Mine_2.core", "ip/Mine_2_axis.v", "ip/Mine_2_axi4_lite.v", "ip/registers.h",
+            "ip/Mine_2.svd", "ip/Mine_2.rdl"} <= names  # fmt: skip
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert manifest["link"] == {"kind": "axi4-stream", "bus": "axi4-lite", "data": "registers"}
+    assert link_of(manifest["link"]) == streams
+    # The hash that a driver compares is that of the header.
+    code = re.search(r"MODEL_HASH.*?{\s*(.*?)\s*}", (out / "ip/model.h").read_text(), re.DOTALL)[1]
+    first = bytes(int(byte, 16) for byte in code.split(",")[:4])
+    header = (out / "ip/registers.h").read_text()
+    assert f"#define MINE_2_HASH_INIT {int.from_bytes(first, 'little'):#x}u" in header
     assert not ip - {"ip/README.md", "ip/model.h"} & names
 
 
@@ -428,6 +439,15 @@ def test_refusals(options, tmp_path):
         device = "generic" if board == "none" else None
         with pytest.raises(UsageError, match=match):
             build(options(out, board=board, device=device, ip_name=name))
+    for board, bus, data, match in (
+        ("icebreaker", "wishbone", "streams", "--bus wishbone is for --board none; omit"),
+        ("none", None, "registers", "--bus-data registers needs a --bus; give --bus axi4-lite or"),
+        ("none", "avalon", "streams", "no bus 'avalon'; use --bus axi4-lite or wishbone"),
+        ("none", "wishbone", "dma", "do not pass through 'dma'; use --bus-data streams or"),
+    ):
+        device = "generic" if board == "none" else None
+        with pytest.raises(UsageError, match=match):
+            build(options(out, board=board, device=device, streams=find_streams(bus, data)))
     with pytest.raises(UsageError, match="--freq auto needs a board to place a design for"):
         build(options(out, board="none", device="up5k", fastest=True, bitstream=True))
     with pytest.raises(UsageError, match="--freq auto takes the clock from place and route; omit"):
