@@ -70,6 +70,11 @@ class SharedArray(Architecture[EnginePlan]):
     ) -> EnginePlan:
         if not 1 <= batch <= MOST_BATCH:
             raise UsageError(f"--batch must be 1 to {MOST_BATCH}, not {batch}")
+        if batch > 1 and graph.states:
+            raise UsageError(
+                f"--batch {batch} computes frames together, of which each needs the states that "
+                "the one before leaves", remedy="omit --batch",
+            )  # fmt: skip
         if layer_counters:
             raise UsageError(
                 "--layer-counters count layers that have hardware of their own",

@@ -29,7 +29,7 @@ MOST_STEPS = 220
 def report_plan(plan: EnginePlan, graph: Graph, target: Target) -> Insides:
     """Return what :meth:`.Architecture.report` asks for."""
     design = plan.design
-    results = sum(layer.target.words(design.shape.lanes) for layer in design.layers)
+    results = sum(layer.target.words(design.shape.lanes) for layer in design.frame_layers)
     beats = sum(port.beats for port in plan.inputs)
     beats += sum(sink.codes for sink in design.network.sinks)
     return Insides(
@@ -62,7 +62,7 @@ def _memory(plan: EnginePlan) -> Memory | None:
         return Memory(
             kind=stored.kind, read=stored.read, address=stored.address,
             bytes=-(-2 * plan.design.packets.frame_words // plan.batch),
-            resident_bytes=2 * plan.design.packets.fill_words, stall_cycles=stalled,
+            resident_bytes=2 * plan.design.packets.once_words, stall_cycles=stalled,
             bytes_per_cycle=_bytes_per_cycle(stored.part),
         )  # fmt: skip
     return None

@@ -178,7 +178,9 @@ class EngineSequencer(wiring.Component):
                 running.eq(0),
                 reading.eq(1),
                 row.eq(0),
-                instruction.eq(Mux(instruction == part.slots - 1, 0, instruction + 1)),
+                instruction.eq(Mux(
+                    instruction == part.slots - 1, part.supply.follows_last, instruction + 1
+                )),
             ]
         m.d.sync += self.word.valid.eq(delayed(m, issue, late, name="issue", is_flag=True))
         self._addresses(m, self.row, starts)

@@ -1,23 +1,25 @@
-"""Constant tensors that layers read: written to the memory of codes by a layer of their own."""
+"""Layers write constants, first codes of states, and copies of these to the memory of codes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from functools import cached_property
+from typing import Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.arithmetic.numerics import IntArray
+from nnef_hw.engine.layers.gather import GatherLayer, plain_piece
 from nnef_hw.engine.layers.layer import EngineLayer, Format, Image, Places, Shape
 from nnef_hw.engine.layers.nest import Nest, Pass
 from nnef_hw.engine.layers.scale import POOL_SHIFT, Scale
-from nnef_hw.ir import Tensor, layers
+from nnef_hw.ir import Graph, Node, Tensor, layers, stream_image
 from nnef_hw.parts.engine.array import ArrayUse
 from nnef_hw.parts.engine.program import PASS_LEVEL, QUANTITIES
 from nnef_hw.parts.engine.sizes import LEVELS
 
-__all__ = ["ConstantLayer", "expanded"]
+__all__ = ["ConstantLayer", "CopyLayer", "InitialLayer", "KeptState", "expanded"]
 
 _MIDDLE = 1 << 7
 """A weight is a code less this."""
@@ -109,6 +111,98 @@ class ConstantLayer(EngineLayer):
 
     def work(self, shape: Shape) -> ArrayUse:
         return replace(super().work(shape), height=1, width=1)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class InitialLayer(ConstantLayer):
+    """The first codes of a state, which an instruction writes once, before the first frame."""
+
+    label = "initial value"
+
+    @property
+    def weight_bytes(self) -> int:
+        return 0
+
+    @property
+    def parameters(self) -> int:
+        return 0
+
+    @cached_property
+    def _is_uniform(self) -> bool:
+        """Whether all words are the same one, of which one word of weights tells."""
+        return bool((self.codes == self.codes.flat[0]).all())
+
+    def nest(self, shape: Shape, places: Places) -> Nest:
+        own = super().nest(shape, places)
+        if not self._is_uniform:
+            return own
+        return replace(own, strides={**own.strides, "weight": (0,) * LEVELS})
+
+    def weight_words(self, shape: Shape) -> int:
+        return 1 if self._is_uniform else super().weight_words(shape)
+
+    def weights(self, shape: Shape) -> NDArray[np.int64]:
+        if not self._is_uniform:
+            return super().weights(shape)
+        words = np.zeros((1, *shape.multipliers), np.int64)
+        words[:, 0] = self.codes.flat[0] - _MIDDLE
+        return words
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CopyLayer(GatherLayer):
+    """Codes of a next value, to the place of its state when nothing reads that any more."""
+
+    label = "copy"
+
+    @property
+    def name(self) -> str:
+        return self.node.name
+
+
+@dataclass(frozen=True, slots=True)
+class KeptState:
+    """A tensor whose codes a frame finds as the one before has left them.
+
+    Parameters
+    ----------
+    name, result
+        Names of the state, and of the tensor in memory that it takes over for the next frame.
+    initial
+        What writes its first codes.
+    copy
+        What copies the next value to its place, if it is not computed there.
+    """
+
+    name: str
+    result: str
+    initial: InitialLayer
+    copy: CopyLayer
+
+    @classmethod
+    def of(cls, graph: Graph, name: str, result: str) -> Self:
+        """Return a state of a fixed graph; its next value may have another name in memory."""
+        tensor, state = graph.tensor(name), graph.states[name]
+        form = Format.of(layers.format_of(tensor))
+        height, width, channels = stream_image(tensor.shape)
+        image = Image(height, width, channels)
+        codes = state.initial.astype(np.int64).reshape(channels, height, width)
+        node = Node("update", (state.result,), (name,), location=tensor.location)
+        initial = InitialLayer(
+            node=node, tensor=name, operand=name, source=image, target=image,
+            pad=1 << POOL_SHIFT, scale=Scale.identity(form.high),
+            codes=codes.transpose(1, 2, 0) - form.offset,
+        )  # fmt: skip
+        copy = CopyLayer(
+            node=node, tensor=name, operand=result, source=image, target=image, pad=0,
+            scale=Scale.identity(form.high), pieces=(plain_piece(image, image),),
+        )  # fmt: skip
+        return cls(name, result, initial, copy)
+
+    def renamed(self, names: dict[str, str]) -> KeptState:
+        """Return the state with another name of its next value, if there is one."""
+        result = names.get(self.result, self.result)
+        return replace(self, result=result, copy=replace(self.copy, operand=result))
 
 
 def expanded(layer: L) -> L:

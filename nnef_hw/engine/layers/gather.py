@@ -29,7 +29,7 @@ from nnef_hw.parts.engine.fields import Record
 from nnef_hw.parts.engine.pairs import Gathering, Packing
 from nnef_hw.parts.engine.sizes import LEVELS
 
-__all__ = ["GatherLayer", "lower_move"]
+__all__ = ["GatherLayer", "lower_move", "plain_piece"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -160,7 +160,7 @@ def _layer(context: EngineContext[Any], pieces: Sequence[Piece], pad: int = 0) -
     )  # fmt: skip
 
 
-def _plain(source: Image, target: Image) -> Piece:
+def plain_piece(source: Image, target: Image) -> Piece:
     """Return the piece that is the operand as it is, in the upper left of the result."""
     return Piece(
         source, target, (Axis(source.channels, 0, 1),),
@@ -174,14 +174,14 @@ def concat_pieces(images: Sequence[Image], target: Image, axis: int) -> list[Pie
     for image in images:
         pixel = {1: 0, 2: begin * target.width, 3: begin}[axis]
         channel = begin if axis == 1 else 0
-        pieces.append(replace(_plain(image, target), into_pixel=pixel, into_channel=channel))
+        pieces.append(replace(plain_piece(image, target), into_pixel=pixel, into_channel=channel))
         begin += {1: image.channels, 2: image.height, 3: image.width}[axis]
     return pieces
 
 
 def slice_piece(source: Image, target: Image, part: layers.Slice) -> Piece:
     """Return the piece of a part along one axis."""
-    piece = _plain(source, target)
+    piece = plain_piece(source, target)
     width, height = piece.across
     return replace(
         piece, along=(Axis(target.channels, 0, 1),),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from nnef_hw.architecture.architecture import Port, port_labels
 from nnef_hw.engine.layers import average, contraction, conv, gather, pairs, pool, unit_functions
-from nnef_hw.engine.layers.constant import ConstantLayer, expanded
+from nnef_hw.engine.layers.constant import ConstantLayer, KeptState, expanded
 from nnef_hw.engine.layers.contraction import ContractionLayer
 from nnef_hw.engine.layers.conv import ConvLayer
 from nnef_hw.engine.layers.layer import (
@@ -28,7 +28,7 @@ from nnef_hw.hardware.devices import Device
 from nnef_hw.ir import Graph, HostStream, Node, StreamOrder, Trait
 from nnef_hw.ir.layers import Sum, Table, layer_of
 
-__all__ = ["Loading", "Network", "lower"]
+__all__ = ["Arrangement", "Loading", "Network", "lower"]
 
 LAYERS = (average, contraction, conv, gather, pairs, pool, unit_functions)
 """The modules that register how nodes become layers."""
@@ -159,6 +159,24 @@ class Sink:
         return self.image.pixels * self.image.channels
 
 
+class Arrangement(NamedTuple):
+    """A network for words of some size.
+
+    Attributes
+    ----------
+    loadings
+        How inputs become words.
+    layers
+        Layers that follow.
+    states
+        States, with the names of their next values among these.
+    """
+
+    loadings: tuple[Loading, ...]
+    layers: tuple[EngineLayer, ...]
+    states: tuple[KeptState, ...]
+
+
 @dataclass(frozen=True, eq=False)
 class Network:
     """Layers in the order in which they run, between inputs and outputs.
@@ -171,27 +189,35 @@ class Network:
         The layers.
     sources, sinks
         Inputs and outputs, in the order in which they are loaded and sent.
+    states
+        What a frame leaves for the next one.
     """
 
     name: str
     layers: tuple[EngineLayer, ...]
     sources: tuple[Input, ...]
     sinks: tuple[Sink, ...]
+    states: tuple[KeptState, ...] = ()
 
     def fits(self, lanes: int) -> bool:
         """Whether codes that change their places do so in words of so many."""
         moves = (layer for layer in self.layers if isinstance(layer, gather.GatherLayer))
         return all(layer.fits(lanes) for layer in moves)
 
-    def loading(self, lanes: int) -> tuple[tuple[Loading, ...], tuple[EngineLayer, ...]]:
+    @property
+    def _kept(self) -> set[str]:
+        """Names of the tensors that are there when all layers have run: sent, or kept."""
+        sent = {sink.tensor for sink in self.sinks}
+        return sent | {state.result for state in self.states}
+
+    def arranged(self, lanes: int) -> Arrangement:
         """Return how inputs are loaded for words of so many codes, and the layers that follow."""
         loadings, layers = [], list(self.layers)
         for source in self.sources:
             loading = Loading.of(source.image, lanes)
             readers = [n for n, layer in enumerate(layers) if source.tensor in layer.operands]
             reader = layers[readers[0]] if readers else None
-            is_sent = any(sink.tensor == source.tensor for sink in self.sinks)
-            is_alone = len(readers) == 1 and not is_sent
+            is_alone = len(readers) == 1 and source.tensor not in self._kept
             layer = reader
             if is_alone and isinstance(reader, ConvLayer) and reader.operands == (source.tensor,):
                 loading, layer = _loading(reader, source.image, lanes)
@@ -201,15 +227,20 @@ class Network:
             if readers and layer is not None:
                 layers[readers[0]] = layer
             loadings.append(loading)
-        return tuple(loadings), tuple(self._working(layers, lanes))
+        names: dict[str, str] = {}
+        working = tuple(self._working(layers, lanes, names))
+        states = tuple(state.renamed(names) for state in self.states)
+        return Arrangement(tuple(loadings), working, states)
 
-    def _working(self, layers: Sequence[EngineLayer], lanes: int) -> Iterator[EngineLayer]:
+    def _working(
+        self, layers: Sequence[EngineLayer], lanes: int, names: dict[str, str]
+    ) -> Iterator[EngineLayer]:
         """Return the layers without moves of whole words that nobody needs.
 
-        Words that stay as they are, in their order, and those that products of two activations find
-        where they come from.
+        Words that stay as they are, in their order, whose tensors get other ``names``, and those
+        that products of two activations find where they come from.
         """
-        sent, names = {sink.tensor for sink in self.sinks}, dict[str, str]()
+        sent = {sink.tensor for sink in self.sinks}
         views: dict[str, WordView] = {}
         found: list[EngineLayer] = []
         for layer in layers:
@@ -224,7 +255,7 @@ class Network:
                 if whole is not None:
                     views[own.tensor] = whole
             found.append(own.viewing(views, lanes) if isinstance(own, ContractionLayer) else own)
-        read = {*sent}
+        read = {names.get(name, name) for name in self._kept}
         for own in reversed(found):
             is_read = not isinstance(own, gather.GatherLayer) or own.tensor in read
             read |= {*own.operands} if is_read else set()
@@ -261,6 +292,7 @@ def _lowered(graph: Graph, device: Device) -> Network:
     for name in graph.inputs:
         source = order.inputs[name].tensor
         tensors |= {name: source, source: source}
+    tensors |= {name: name for name in graph.states}
     layers: list[EngineLayer] = []
     kept_words = device.ram.shapes[0][0]
     for node in graph.nodes:
@@ -299,6 +331,9 @@ def _lowered(graph: Graph, device: Device) -> Network:
         sources.append(Input(_port(label, graph, sent, sent.tensor), sent.tensor, image))
     images = {source.tensor: source.image for source in sources}
     images |= {layer.tensor: layer.target for layer in layers}
+    states = tuple(
+        KeptState.of(graph, name, tensors[state.result]) for name, state in graph.states.items()
+    )
     sinks = []
     for label, name in zip(port_labels("o", graph.outputs), graph.outputs, strict=True):
         received, tail = order.outputs[name], ends.get(name)
@@ -308,7 +343,7 @@ def _lowered(graph: Graph, device: Device) -> Network:
         port = _port(label, graph, received, result if tail is None else tail.name)
         behind = None if tail is None else Tail.of(layer_of(graph, tail), device)
         sinks.append(Sink(port, result, images[result], qtype.bits, qtype.signed, behind))
-    return Network(graph.name, tuple(layers), tuple(sources), tuple(sinks))
+    return Network(graph.name, tuple(layers), tuple(sources), tuple(sinks), states)
 
 
 def _port(name: str, graph: Graph, stream: HostStream, tensor: str) -> Port:
@@ -369,8 +404,9 @@ def _is_read_here(graph: Graph, context: EngineContext[Any], tensor: str) -> boo
     readers: list[Node] = [
         node for name in aliases for node in graph.consumers(name) if not node.has(Trait.MOVES)
     ]
-    is_output = any(context.tensors.get(name) == tensor for name in graph.outputs)
-    return readers == [context.layer.node] and not is_output
+    kept = (*graph.outputs, *(state.result for state in graph.states.values()))
+    is_kept = any(context.tensors.get(name) == tensor for name in kept)
+    return readers == [context.layer.node] and not is_kept
 
 
 def _fused(context: EngineContext[Sum], layer: EngineLayer) -> EngineLayer:

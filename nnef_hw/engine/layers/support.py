@@ -43,14 +43,9 @@ def check_engine(graph: Graph) -> list[NnefHwError]:
         location = what.location if what else None
         errors.append(UnsupportedError(reason, remedy=remedy, location=location))
 
-    for name, state in graph.states.items():
-        when = "inferences" if state.goes_on else "the steps of a loop"
-        refuse(
-            f"the variable {name!r} keeps a value between {when}, which the engine cannot",
-            STREAM,
-            graph.tensor(name),
-        )
     order = graph.once(StreamOrder)
+    for reason, remedy, tensor in _states(graph, order):
+        refuse(reason, remedy, tensor)
     sources = [order.inputs[name].tensor for name in graph.inputs]
     ends = {node.name for node in find_tails(graph, order).values()}
     for node in graph.nodes:
@@ -63,7 +58,8 @@ def check_engine(graph: Graph) -> list[NnefHwError]:
         for operand in layers.layer_of(graph, node).operands
         if operand.data is not None
     ]
-    for name in dict.fromkeys((*sources, *constants, *(node.name for node in graph.nodes))):
+    computed = (*graph.states, *(node.name for node in graph.nodes))
+    for name in dict.fromkeys((*sources, *constants, *computed)):
         qtype = graph.tensor(name).qtype
         if qtype is not None and qtype.bits > CODE_BITS and order.origin(name)[0] not in ends:
             refuse(
@@ -77,17 +73,42 @@ def check_engine(graph: Graph) -> list[NnefHwError]:
     return errors
 
 
+def _states(graph: Graph, order: StreamOrder) -> Iterator[tuple[str, str, Tensor]]:
+    """Yield reasons why states cannot live on from frame to frame, remedies, tensors."""
+    for name, state in graph.states.items():
+        tensor = graph.tensor(name)
+        if not state.goes_on:
+            reason = f"the variable {name!r} keeps a value between the steps of a loop"
+            yield f"{reason}, which the engine cannot", STREAM, tensor
+        elif image_shape(tensor.shape) is None:
+            reason = f"state {name!r} of shape {list(tensor.shape)} is no image"
+            yield reason, "use [1, C], [1, C, L] or [1, C, H, W]", tensor
+        elif graph.tensor(state.result).data is not None:
+            yield f"the next value of state {name!r} is a constant", STREAM, tensor
+    for name in graph.outputs:
+        origin = order.origin(name)[0]
+        if origin in graph.states:
+            reason = (
+                f"output {name!r} is what the step before left in state {origin!r}, which the "
+                "step's own value has replaced when outputs are sent"
+            )
+            result = graph.states[origin].result
+            yield reason, f"give {result!r} as an output", graph.tensor(name)
+
+
 def find_tails(graph: Graph, order: StreamOrder) -> dict[str, Node]:
     """Return by output the last nodes that are computed of the codes that leave, not in the array.
 
     Nobody else reads the result of such a node.
     """
     sent = [order.outputs[output].tensor for output in graph.outputs]
+    kept = {order.origin(state.result)[0] for state in graph.states.values()}
     found = {}
     for output, name in zip(graph.outputs, sent, strict=True):
         node = graph.producer(name)
         readers = len(graph.consumers(name)) - (name != output)
-        if node is not None and node.op in tails and readers == 0 and sent.count(name) == 1:
+        is_last = readers == 0 and sent.count(name) == 1 and name not in kept
+        if node is not None and node.op in tails and is_last:
             found[output] = node
     return found
 
@@ -99,6 +120,8 @@ def memory_image(graph: Graph, order: StreamOrder, origin: str) -> tuple[int, in
     changed for that: the host may send it without any knowledge of rows and pixels.
     """
     usual = order.image(origin)
+    if origin in graph.states or any(x.result == origin for x in graph.states.values()):
+        return usual
     producer = graph.producer(origin)
     if producer is not None and not producer.has(Trait.MOVES):
         return usual

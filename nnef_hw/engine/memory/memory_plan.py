@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Stay", "allocate", "allocate_banks"]
+__all__ = ["Stay", "allocate", "allocate_banks", "are_apart"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,26 +83,13 @@ def allocate_banks(
     -------
     First words by name; None if there is no way, or not enough room.
     """
-    # The bank of every tensor, from that of the one that stands for all it is bound to.
-    bound = {stay.tensor: (stay.tensor, 0) for stay in stays}
-
-    def bind(one: str, other: str, differs: int) -> bool:
-        """Bind two tensors' banks; tell whether they are as they should."""
-        (head, bank), (tail, flip) = bound[one], bound[other]
-        if head == tail:
-            return bank ^ flip == differs
-        for tensor, (stands, own) in bound.items():
-            if stands == tail:
-                bound[tensor] = head, own ^ bank ^ flip ^ differs
-        return True
-
-    for one, other in apart:
-        if not bind(one, other, 1):
-            return None
+    bound = _Bound([stay.tensor for stay in stays])
+    if not all(bound.bind(one, other, 1) for one, other in apart):
+        return None
     for stay in sorted(stays, key=lambda stay: -stay.words):
         if stay.replaces is not None:
-            bind(stay.replaces, stay.tensor, 0)
-    banks = {tensor: bank for tensor, (_, bank) in bound.items()}
+            bound.bind(stay.replaces, stay.tensor, 0)
+    banks = {tensor: bank for tensor, (_, bank) in bound.found.items()}
     places: dict[str, int] = {}
     for bank in (0, 1):
         inside = [stay for stay in stays if banks[stay.tensor] == bank]
@@ -111,6 +98,35 @@ def allocate_banks(
             return None
         places |= {tensor: place + bank * words for tensor, place in found.items()}
     return places
+
+
+def are_apart(apart: Sequence[tuple[str, str]]) -> bool:
+    """Whether two banks are enough to keep the tensors of every pair apart."""
+    bound = _Bound(name for pair in apart for name in pair)
+    return all(bound.bind(one, other, 1) for one, other in apart)
+
+
+class _Bound:
+    """Banks of tensors, as far as they follow from each other.
+
+    Attributes
+    ----------
+    found
+        The bank of every tensor, from that of the one that stands for all it is bound to.
+    """
+
+    def __init__(self, tensors: Iterable[str]) -> None:
+        self.found = {name: (name, 0) for name in tensors}
+
+    def bind(self, one: str, other: str, differs: int) -> bool:
+        """Bind two tensors' banks; tell whether they are as they should."""
+        (head, bank), (tail, flip) = self.found[one], self.found[other]
+        if head == tail:
+            return bank ^ flip == differs
+        for tensor, (stands, own) in self.found.items():
+            if stands == tail:
+                self.found[tensor] = head, own ^ bank ^ flip ^ differs
+        return True
 
 
 def _meet(one: Stay, other: Stay) -> bool:

@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 from nnef_hw.architecture.architecture import Port
 from nnef_hw.engine.layers.layer import EngineLayer, Shape
-from nnef_hw.engine.layers.network import Loading, Network
-from nnef_hw.engine.memory.memory_plan import Stay, allocate, allocate_banks
+from nnef_hw.engine.layers.network import Arrangement, Loading, Network
+from nnef_hw.engine.memory.keeping import Keeping, keep
+from nnef_hw.engine.memory.memory_plan import Stay, allocate, allocate_banks, are_apart
 from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.blockram import tile_memory
 from nnef_hw.parts.engine.program import Kind
@@ -53,7 +54,7 @@ class Placement:
     def sequence(self) -> tuple[Step, ...]:
         """What is done to a batch, in its order."""
         alone, inputs = self.frame_by_frame, len(self.network.sources)
-        layers = range(len(self.layers))
+        layers = range(len(self.frame_layers))
         together = [Step(Kind.RUN, n, 0, self.batch) for n in layers[alone:]]
         behind = (*together, *self._transfers(Kind.SEND, len(self.network.sinks)))
         if not alone:
@@ -67,6 +68,12 @@ class Placement:
             )
         )
         return (*before, *behind)
+
+    @property
+    def beginnings(self) -> tuple[Step, ...]:
+        """Steps that run once, before the first frame: states get their initial values."""
+        layers = range(len(self.frame_layers), len(self.layers))
+        return tuple(Step(Kind.RUN, n, 0, 1) for n in layers)
 
     @property
     def turn(self) -> tuple[Step, ...]:
@@ -94,20 +101,33 @@ class Placement:
     @cached_property
     def tensor_words(self) -> Mapping[str, int]:
         """Words that a frame of every tensor takes."""
-        inputs = zip(self.network.sources, self.loadings, strict=True)
+        inputs, lanes = zip(self.network.sources, self.loadings, strict=True), self.shape.lanes
         return {
             **{source.tensor: loading.words for source, loading in inputs},
-            **{layer.tensor: layer.target.words(self.shape.lanes) for layer in self.layers},
+            **{layer.tensor: layer.target.words(lanes) for layer in self.layers},
         }
 
     @cached_property
-    def _loaded(self) -> tuple[tuple[Loading, ...], tuple[EngineLayer, ...]]:
-        return self.network.loading(self.shape.lanes)
+    def _arranged(self) -> Arrangement:
+        return self.network.arranged(self.shape.lanes)
 
     @property
     def loadings(self) -> tuple[Loading, ...]:
         """How each input becomes words."""
-        return self._loaded[0]
+        return self._arranged.loadings
+
+    @cached_property
+    def keeping(self) -> Keeping:
+        """Ways in which states get their next values, so that banks hold all if they can."""
+        layers, states = self._arranged.layers, self._arranged.states
+
+        def is_possible(trial: Keeping) -> bool:
+            return are_apart(self._apart_in_banks((*layers, *trial.copies), trial))
+
+        found = keep(states, layers, is_possible) if self._has_banks else None
+        if found is not None and is_possible(found):
+            return found
+        return keep(states, layers, lambda _: True)
 
     @cached_property
     def inputs(self) -> tuple[Port, ...]:
@@ -117,18 +137,29 @@ class Placement:
 
     @property
     def layers(self) -> tuple[EngineLayer, ...]:
-        """Layers in the order in which they run."""
-        return self._loaded[1]
+        """All layers: those of a frame, then what writes initial values of states."""
+        return (*self.frame_layers, *(state.initial for state in self._arranged.states))
+
+    @cached_property
+    def frame_layers(self) -> tuple[EngineLayer, ...]:
+        """Layers of a frame in the order in which they run."""
+        return (*self._arranged.layers, *self.keeping.copies)
 
     @cached_property
     def stays(self) -> list[Stay]:
-        """From when to when tensors are in memory: inputs are loaded, layers run, outputs sent."""
+        """From when to when tensors are in memory: inputs are loaded, layers run, outputs sent.
+
+        States are there all the time, and so are next values in their places.
+        """
         network = self.network
         first = sum(step.kind == Kind.LOAD for step in self.turn)
-        sent = first + len(self.layers)
+        sent = first + len(self.frame_layers)
+        held = self.keeping.held
 
         def stay(tensor: str, own: int, replaces: str | None = None) -> Stay:
-            reads = [n for n, layer in enumerate(self.layers, first) if tensor in layer.operands]
+            reads = [
+                n for n, layer in enumerate(self.frame_layers, first) if tensor in layer.operands
+            ]
             sends = [
                 n for n, step in enumerate(self.sends, sent)
                 if network.sinks[step.n].tensor == tensor
@@ -144,11 +175,16 @@ class Placement:
 
         inputs = [source.tensor for source in network.sources]
         stays = [stay(name, n) for n, name in enumerate(inputs)]
-        for n, layer in enumerate(self.layers, first):
+        states = [state.name for state in self._arranged.states]
+        always = sent + len(self.sends) - 1
+        stays += [Stay(name, self.tensor_words[name], 0, always) for name in states]
+        for n, layer in enumerate(self.frame_layers, first):
+            if held(layer.tensor) in states:
+                continue
             other = None if layer.residual is None else layer.residual.tensor
             if other in layer.read_tensors:
                 other = None  # words that are written over are read again
-            stays.append(stay(layer.tensor, n, other))
+            stays.append(stay(layer.tensor, n, None if other is None else held(other)))
         return stays
 
     @cached_property
@@ -176,7 +212,7 @@ class Placement:
     @property
     def peak(self) -> tuple[int, str]:
         """Most bytes that tensors take at a time, and the layer that runs then."""
-        lanes, names = self.shape.lanes, [layer.name for layer in self.layers]
+        lanes, names = self.shape.lanes, [layer.name for layer in self.frame_layers]
         first = sum(step.kind == Kind.LOAD for step in self.turn)
 
         def taken(n: int) -> int:
@@ -189,16 +225,35 @@ class Placement:
         n = max(range(first, first + len(names)), key=taken)
         return taken(n), names[n - first]
 
+    @property
+    def _has_banks(self) -> bool:
+        """Whether words are of such a size that single-port RAM holds them."""
+        ram, has_ports = self.device.single_port, self.shape.results == 1
+        if not ram or not has_ports:
+            return False
+        return 2 * self.shape.lanes * CODE_BITS // ram.width <= self.device.spram
+
     @cached_property
     def banks(self) -> Mapping[str, int] | None:
         """First word of every tensor in two banks of single-port RAM; None if that cannot be."""
-        ram, has_ports = self.device.single_port, self.shape.results == 1
-        if not ram or not has_ports:
+        if not self._has_banks:
             return None
-        if 2 * self.shape.lanes * CODE_BITS // ram.width > self.device.spram:
-            return None
-        apart = [(name, layer.tensor) for layer in self.layers for name in layer.tensors_apart]
-        return allocate_banks(self.stays, apart, ram.depth)
+        assert self.device.single_port is not None
+        apart = self._apart_in_banks(self.frame_layers, self.keeping)
+        found = allocate_banks(self.stays, apart, self.device.single_port.depth)
+        return None if found is None else self._with_next(found)
+
+    def _apart_in_banks(
+        self, layers: Sequence[EngineLayer], keeping: Keeping
+    ) -> list[tuple[str, str]]:
+        """Return pairs of tensors of which one is read while the other one is written."""
+        held = keeping.held
+        return [(held(x), held(layer.tensor)) for layer in layers for x in layer.tensors_apart]
+
+    def _with_next(self, places: Mapping[str, int]) -> Mapping[str, int]:
+        """Return the places of tensors, and those of next values in the places of states."""
+        own = {name: places[state] for name, state in self.keeping.in_place.items()}
+        return {**places, **own}
 
     @property
     def bank_words(self) -> int:
@@ -227,7 +282,8 @@ class Placement:
             return self.banks, 2 * self.bank_words
 
         ways = (allocate(self.stays), allocate(self.stays, before=self._added))
-        return min(ways, key=self._size)
+        places, words = min(ways, key=self._size)
+        return self._with_next(places), words
 
     def _size(self, memory: tuple[Mapping[str, int], int]) -> tuple[int, int]:
         """Return the block RAMs of a memory, and its words."""
@@ -244,7 +300,8 @@ class Placement:
     @property
     def _added(self) -> set[str]:
         """Tensors that are added to results."""
-        return {layer.residual.tensor for layer in self.layers if layer.residual}
+        held = self.keeping.held
+        return {held(layer.residual.tensor) for layer in self.layers if layer.residual}
 
     def _added_until(self, places: Mapping[str, int]) -> int:
         """Return the end of those; 0 if there are none."""

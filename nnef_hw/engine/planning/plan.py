@@ -176,7 +176,7 @@ class EnginePlan:
         """Layers, and what stands behind the engine."""
         found: list[LayerStation | TailStation] = [
             LayerStation(layer, self.design.shape, span, self.batch)
-            for layer, span in zip(self.design.layers, self.layer_spans, strict=True)
+            for layer, span in zip(self.design.frame_layers, self.layer_spans, strict=True)
         ]
         times = self._times
         for sink, sends, ends in zip(
@@ -194,7 +194,7 @@ class EnginePlan:
     @cached_property
     def layer_spans(self) -> tuple[Span, ...]:
         """Layers, from their first begin, with the cycles of all frames."""
-        found = (self.spans_of(Kind.RUN, n) for n in range(len(self.design.layers)))
+        found = (self.spans_of(Kind.RUN, n) for n in range(len(self.design.frame_layers)))
         return tuple(map(Span.total, found))
 
     @property

@@ -62,5 +62,5 @@ def _multipliers(rows: int, lanes: int, device: Device) -> int:
 
 def _cycles(network: Network, size: Shape) -> int:
     """Return the cycles in which layers have words or results."""
-    _, layers = network.loading(size.lanes)
+    layers = network.arranged(size.lanes).layers
     return sum(issue_cycles(*layer.passes(size)) for layer in layers)

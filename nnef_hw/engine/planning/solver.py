@@ -228,6 +228,8 @@ def _fed(design: Design, target: Target, clock_mhz: float | None) -> Iterator[En
 
     yield EnginePlan.of(design, target, clock_mhz)
     for store in stores(target, clock_mhz or target.clock_mhz):
+        if design.network.states and not store.can_skip:
+            continue  # initial values are written once
         plans = list(_rings(design.changed(store=store), target, clock_mhz))
         fitting = [plan for plan in plans if not list(_short(plan.resources, target.device))]
         # Of those that do not fit, the one that lacks least.

@@ -141,8 +141,13 @@ class Design:
 
     @property
     def layers(self) -> tuple[EngineLayer, ...]:
-        """Layers in the order in which they run."""
+        """Layers in the order in which they run, then those that run once."""
         return self.placement.layers
+
+    @property
+    def frame_layers(self) -> tuple[EngineLayer, ...]:
+        """Layers that run in every frame."""
+        return self.placement.frame_layers
 
     @property
     def instructions(self) -> tuple[Instruction, ...]:

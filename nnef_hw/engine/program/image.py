@@ -65,7 +65,9 @@ class ProgramImage:
 
 
 def fill_beats(design: Design) -> Iterator[int]:
-    """Yield the beats that a streamed engine takes once: tables, and packets that stay.
+    """Yield the beats that a streamed engine takes once.
+
+    Tables, packets that stay, and those of instructions that run once.
 
     These go to the memory of codes in pieces of three beats, 0, how many words there are, with bit
     :data:`.FILL_FLAG`, and where the first one goes, and then the words, the lowest bits first.
@@ -74,6 +76,8 @@ def fill_beats(design: Design) -> Iterator[int]:
         yield from _tables(design)
     for n in design.resident:
         yield from _filling(design, n)
+    for n in range(design.program.first):
+        yield from _packet(design, n)
 
 
 def frame_beats(design: Design) -> Iterator[int]:
@@ -83,7 +87,7 @@ def frame_beats(design: Design) -> Iterator[int]:
     """
     if design.packets.repeats_tables:
         yield from _tables(design)
-    for n in range(len(design.instructions)):
+    for n in range(design.program.first, len(design.instructions)):
         if n not in design.packets.resident_places:
             yield from _packet(design, n)
         for other in design.packets.staged_behind(n):
@@ -134,7 +138,7 @@ def _packet(design: Design, n: int) -> Iterator[int]:
     yield from _split(constants, engine.constant_beats)
     yield from _split([weights[n] for n in instruction.weights], beats)
     if engine.has(Residents):
-        place = design.packets.resident_places.get((n + 1) % len(design.instructions))
+        place = design.packets.resident_places.get(design.packets.following(n))
         yield 0 if place is None else place | 1 << RESIDENT_FLAG
 
 

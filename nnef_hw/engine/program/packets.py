@@ -61,7 +61,7 @@ class Packets:
         if self.store is None:
             return None
         return self.store.reader(
-            self.image_words, self.program.placement.device, self.fill_words, self.queue_words
+            self.image_words, self.program.placement.device, self.once_words, self.queue_words
         )
 
     @property
@@ -72,7 +72,12 @@ class Packets:
     @cached_property
     def image_words(self) -> int:
         """Beats of the program as a stream (:mod:`.image`), with those that come once."""
-        return self.fill_words + self.frame_words
+        return self.once_words + self.frame_words
+
+    @cached_property
+    def once_words(self) -> int:
+        """Beats that come before those of the first frame, and never again."""
+        return self.fill_words + sum(map(self.stream_words, range(self.program.first)))
 
     @cached_property
     def table_words(self) -> int:
@@ -88,8 +93,12 @@ class Packets:
     @cached_property
     def frame_words(self) -> int:
         """Beats that come in every frame, or batch of frames."""
-        words = sum(map(self.stream_words, range(len(self.instructions))))
+        words = sum(map(self.stream_words, range(self.program.first, len(self.instructions))))
         return words + self.table_words if self.repeats_tables else words
+
+    def following(self, n: int) -> int:
+        """Return the instruction that follows one: behind the last one the first of a frame."""
+        return n + 1 if n + 1 < len(self.instructions) else self.program.first
 
     def fills(self, n: int) -> Iterator[tuple[range, int]]:
         """Yield pieces in which the packet of an instruction is written to the memory of codes.

@@ -102,7 +102,7 @@ class Program:
 
     @property
     def layers(self) -> tuple[EngineLayer, ...]:
-        """Layers in the order in which they run."""
+        """Layers in the order in which they run, then those that run once."""
         return self.placement.layers
 
     @property
@@ -242,11 +242,11 @@ class Program:
 
     @cached_property
     def runs(self) -> tuple[Run, ...]:
-        """What runs layers, in its order."""
+        """Runs of layers, in their order; first those that run once, before the first frame."""
         weights = [0, *accumulate(parts[-1].weights.stop for parts in self.parts)]
         constants = [0, *accumulate(parts[-1].constants.stop for parts in self.parts)]
         found = []
-        for step in self.placement.sequence:
+        for step in (*self.placement.beginnings, *self.placement.sequence):
             if step.kind != Kind.RUN:
                 continue
             layer, parts = self.layers[step.n], self.parts[step.n]
@@ -259,6 +259,16 @@ class Program:
                 parts = self._parts(step, weights[step.n], first)
             found.append(Run(step, layer, parts, weights[step.n], constants[step.n]))
         return tuple(found)
+
+    @cached_property
+    def first_runs(self) -> tuple[Run, ...]:
+        """Runs that happen once, before the first frame."""
+        return self.runs[: len(self.placement.beginnings)]
+
+    @property
+    def first(self) -> int:
+        """Number of the first instruction of a frame: those before it run once."""
+        return sum(len(run.parts) for run in self.first_runs)
 
     def _batched(self, layer: EngineLayer, parts: list[LayerPart], frames: int) -> list[LayerPart]:
         """Return the parts of a layer for frames of a batch."""
@@ -300,7 +310,7 @@ class Program:
         """What every instruction of the program makes: load, layers and their parts, send."""
         network, runs = self.placement.network, iter(self.runs)
         found: list[str] = []
-        for step in self.placement.sequence:
+        for step in (*self.placement.beginnings, *self.placement.sequence):
             if step.kind == Kind.RUN:
                 run = next(runs)
                 found += [run.layer.name] * len(run.parts)
@@ -316,7 +326,7 @@ class Program:
 
     def _instructions(self) -> Iterator[Instruction]:
         runs = iter(self.runs)
-        for step in self.placement.sequence:
+        for step in (*self.placement.beginnings, *self.placement.sequence):
             if step.kind == Kind.RUN:
                 yield from self._run(next(runs))
             else:
@@ -398,10 +408,13 @@ class Program:
 
     @cached_property
     def steps(self) -> tuple[int, ...]:
-        """The step of a :attr:`turn`, as :attr:`stays` count them, that every instruction is of."""
+        """The step of a :attr:`turn`, as :attr:`stays` count them, that every instruction is of.
+
+        Those that run once are before the first one.
+        """
         numbers = {(x.kind, x.n): n for n, x in enumerate(self.placement.turn)}
-        runs = iter(self.runs)
-        found: list[int] = []
+        runs = iter(self.runs[len(self.first_runs) :])
+        found: list[int] = [-1] * self.first
         for n, step in enumerate(self.placement.sequence):
             number = numbers[step.kind, step.n] if self.placement.frame_by_frame else n
             count = len(next(runs).parts) if step.kind == Kind.RUN else 1

@@ -146,7 +146,9 @@ def _supply(program: Program) -> Supply:
             tail_beats=len(program.tail_beats),
         )  # fmt: skip
     constants = max(2, sum(parts[-1].constants.stop for parts in program.parts))
-    return Held(frame_weights=weights, constants=constants, instructions=instructions)
+    return Held(
+        frame_weights=weights, constants=constants, instructions=instructions, first=program.first
+    )
 
 
 def _requantizer(

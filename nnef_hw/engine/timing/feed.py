@@ -190,7 +190,8 @@ class Feed:
             return 0, 0
         instruction = design.instructions[self._next]
         source = self._origin()
-        if design.packets.repeats_tables and not self._next and design.packets.table_words:
+        is_first = self._next == design.program.first
+        if design.packets.repeats_tables and is_first and design.packets.table_words:
             self._last = source.take(design.packets.table_words, self._last + 1)
         for staged in design.packets.staged_behind(self._next - 1):
             for words, _ in design.packets.fills(staged):
@@ -237,7 +238,7 @@ class Feed:
         """End the instruction in this cycle; its words of weights may have been freed before."""
         self._ends = self._ends[1], cycle
         instruction = self._design.instructions[self._next]
-        self._next = (self._next + 1) % len(self._design.instructions)
+        self._next = self._design.packets.following(self._next)
         if self._design.engine.has(Residents):
             self._busy.append(self._occupied(instruction, cycle))
         if self._design.engine.ring is not None:

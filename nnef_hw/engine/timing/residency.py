@@ -69,8 +69,9 @@ def _more_residents(
     With ``is_better`` only in the bank from which they come while the instruction before runs.
     """
     chosen = design.resident
+    first = design.program.first + 1
     # Any packet: it tells where a design with residents has room.
-    trial = design.changed(resident=chosen or (1,))
+    trial = design.changed(resident=chosen or (first,))
     left = [len(words) for words in trial.placement.lasting]
 
     def put(n: int) -> bool:
@@ -90,7 +91,7 @@ def _more_residents(
     behind_hosts = {host + 1 for _, host in design.staged}
     waiting = {
         n: times[n] / trial.packets.packet_words(trial.instructions[n])
-        for n in range(1, len(times))
+        for n in range(first, len(times))
         if times[n] and n not in {*chosen, *staged, *behind_hosts}
     }
 
@@ -119,12 +120,13 @@ def _more_staged(design: Design, times: Sequence[int]) -> Design | None:
     """
     if not design.program.has_residents:
         # Any packet: only such a design knows what instructions read.
-        design = design.changed(resident=(1,))
+        design = design.changed(resident=(design.program.first + 1,))
     trial, saved = design, 0
-    for n in sorted(range(1, len(times)), key=lambda n: (-times[n], n)):
+    for n in sorted(range(design.program.first + 1, len(times)), key=lambda n: (-times[n], n)):
         if not times[n] or 2 * saved >= sum(times):
             break
-        host = next((m for m in range(n - 2, 0, -1) if _is_host(trial, m, n)), None)
+        hosts = range(n - 2, design.program.first, -1)
+        host = next((m for m in hosts if _is_host(trial, m, n)), None)
         if host is not None:
             trial = trial.changed(staged=(*trial.staged, (n, host)))
             saved += times[n]

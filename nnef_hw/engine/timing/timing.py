@@ -114,7 +114,8 @@ class _Frames:
     inputs
         Cycles of the first beat at the first input of every frame of the last batch.
     waits
-        Cycles that every instruction of the last batch waited for its packet.
+        Cycles that every instruction of the last batch waited for its packet; 0 of those that run
+        once.
     """
 
     def __init__(self, design: Design) -> None:
@@ -152,11 +153,14 @@ class _Frames:
         end
             Cycle in which the batch before was sent.
         """
+        program = self._design.program
+        if end < 0:
+            for run in program.first_runs:
+                end = self._run(run, end)
         self._steps.clear()
-        self.waits.clear()
+        self.waits[:] = [0] * program.first
         self.inputs.clear()
-        self._settles = 0
-        runs = iter(self._design.program.runs)
+        runs = iter(program.runs[len(program.first_runs) :])
         for step in self._design.placement.sequence:
             if step.kind == Kind.LOAD:
                 end = self._load(step, end)

@@ -48,6 +48,11 @@ class Supply(Feature):
 
     @property
     @abstractmethod
+    def follows_last(self) -> int:
+        """Slot of the instruction that follows the one in the last slot."""
+
+    @property
+    @abstractmethod
     def weights(self) -> int:
         """Depth of the memory of weights."""
 
@@ -82,9 +87,21 @@ class Supply(Feature):
 
 @dataclass(frozen=True, kw_only=True)
 class Held(Supply):
-    """Memories that hold all of it for ever."""
+    """Memories that hold all of it for ever.
+
+    Parameters
+    ----------
+    first
+        The first instruction of a frame: those before it run once.
+    """
 
     label = "memories of the program"
+
+    first: int = 0
+
+    @property
+    def follows_last(self) -> int:
+        return self.first
 
     @property
     def weights(self) -> int:
@@ -123,6 +140,10 @@ class Ring(Supply):
 
     def widths(self, engine: EngineSizes) -> Mapping[str, int]:
         return {"weights": self.words.bit_length(), "constants": self.constants.bit_length()}
+
+    @property
+    def follows_last(self) -> int:
+        return 0
 
     @property
     def weights(self) -> int:
