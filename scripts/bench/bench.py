@@ -1,28 +1,32 @@
 """Measure what the README claims: ``make bench`` builds the networks and prints the tables.
 
 The trained networks are read from NNEF_HW_ZOO (or a folder ``shared/zoo`` beside the repository);
-those that are absent are left out. Builds are cached below ``build/bench``.
+those that are absent are left out. Builds are cached below ``build/bench``. Every row is written
+into ``docs/measured/``, and the tables of README.md and of the documentation are made of these.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-import platform
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bench_builds import FULL, SETS
+from bench_builds import SETS
 from bench_row import print_row
+from measured import ROOT, design_digest, machine, measured, read, record
+from measured_pages import write_pages
 from rich.console import Console
 from rich.table import Table
 
 from nnef_hw.boards import find_board
 from nnef_hw.engine.planning.solver import schedule_engine
 from nnef_hw.errors import NnefHwError
-from nnef_hw.flow.options import BuildOptions
+from nnef_hw.flow.compilation import compile_design
+from nnef_hw.flow.options import BuildOptions, check_options
 from nnef_hw.flow.pipeline import build
+from nnef_hw.flow.steps import Steps
 from nnef_hw.reference import quantize_inputs, run_fixed
 from nnef_hw.report.model.conversion import to_json
 from nnef_hw.run.artifacts import BuildFolder
@@ -30,37 +34,46 @@ from nnef_hw.run.simulate import random_codes
 from nnef_hw.samples.samples import load_samples
 from nnef_hw.streaming.search.solver import schedule
 
-ROOT = Path(__file__).resolve().parents[2]
-
 
 def main() -> None:
     """Build, measure, print."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.set_defaults(builds=FULL)
-    for name, (description, builds) in SETS.items():
+    parser.set_defaults(name="full")
+    for name, (description, _) in SETS.items():
         parser.add_argument(
-            f"--{name}", action="store_const", dest="builds", const=builds, help=description
+            f"--{name}", action="store_const", dest="name", const=name, help=description
         )
+    parser.add_argument(
+        "--refresh-old", action="store_true", help="only rows whose Verilog is another one today"
+    )
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "bench")
     parser.add_argument("names", nargs="*", help="only these networks")
     options = parser.parse_args()
 
     rows = []
-    for one in options.builds:
+    known = read()
+    for one in SETS[options.name][1]:
         asked = one.options(options.out)
         if (options.names and one.network not in options.names) or not asked.model.exists():
             continue
         print(f"{one.label} on {asked.board}...", flush=True)
+        recorded = known.get(one.key)
+        if options.refresh_old and recorded and recorded.design == _design(asked):
+            record(replace(recorded, old=False))
+            print("  as it was")
+            continue
         rows.append(_measure(one.label, asked))
         if "refused" in rows[-1]:
             print(f"  refused: {rows[-1]['refused']}", flush=True)
             continue
+        record(measured(one.key, BuildFolder.open(asked.out)))
         for columns in TABLES.values():
             print_row(columns, _cells(columns, rows[-1]))
     console = Console(width=200)
-    print(f"\nMeasured on {_machine()}.\n")
+    print(f"\nMeasured on {machine()}.\n")
     for title, columns in TABLES.items():
         console.print(_table(title, columns, rows))
+    write_pages()
 
 
 def _measure(name: str, options: BuildOptions) -> dict[str, Any]:
@@ -79,6 +92,13 @@ def _measure(name: str, options: BuildOptions) -> dict[str, Any]:
         "schedule": _schedule_seconds(options, report.arch),
         "reference": _reference_speed(options),
     }
+
+
+def _design(options: BuildOptions) -> str:
+    """Return the digest of the Verilog that a build makes today."""
+    options.out.mkdir(parents=True, exist_ok=True)
+    compile_design(options, check_options(options), lambda _: None, Steps(options.out))
+    return design_digest(options.out)
 
 
 def _schedule_seconds(options: BuildOptions, arch: str) -> float:
@@ -186,13 +206,6 @@ def _table(title: str, columns: dict[str, Any], rows: list[dict[str, Any]]) -> T
 
 def _cells(columns: dict[str, Any], row: dict[str, Any]) -> list[str]:
     return [value(row) for value in columns.values()]
-
-
-def _machine() -> str:
-    lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    cpu = names[0] if names else platform.processor()
-    return f"{os.cpu_count()} cores of {cpu}, Python {platform.python_version()}"
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from bench_engine import fixed_network
+from measured import ROOT, Key
 
 from nnef_hw.architectures import AUTO
 from nnef_hw.flow.options import BuildOptions
@@ -17,9 +18,8 @@ from nnef_hw.frontend import load
 from nnef_hw.ir.batch import sample_extents
 from nnef_hw.quantize import Scheme
 
-__all__ = ["FULL", "Build", "SETS"]
+__all__ = ["SETS", "Build"]
 
-ROOT = Path(__file__).resolve().parents[2]
 ZOO = Path(os.environ.get("NNEF_HW_ZOO", ROOT.parent / "shared" / "zoo"))
 SHARED = Path(os.environ.get("NNEF_HW_SHARED", ROOT.parent / "shared"))
 EXAMPLES = ROOT / "examples"
@@ -52,6 +52,7 @@ class Build(NamedTuple):
     batch: int = 1
     seeds: int = 1
     fastest: bool = False
+    stream: Literal["time"] | None = None
 
     @property
     def label(self) -> str:
@@ -64,6 +65,23 @@ class Build(NamedTuple):
     def inputs(self) -> tuple[str, ...]:
         """Values at which its network begins; none of one that is built whole."""
         return INPUTS.get(self.network, ())
+
+    @property
+    def key(self) -> Key:
+        """Its network and board, and what the command line says besides."""
+        said = {
+            "--arch": None if self.arch == AUTO else self.arch,
+            "--freq": "auto" if self.fastest else self.clock_mhz,
+            "--target-fps": self.target_fps,
+            "--weight-bits": self.weight_bits,
+            "--stream": self.stream,
+            "--batch": None if self.batch == 1 else self.batch,
+            "--seeds": None if self.seeds == 1 else self.seeds,
+            "--inputs": ",".join(self.inputs) or None,
+        }
+        texts = (f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
+                 for name, value in said.items() if value is not None)  # fmt: skip
+        return self.network, self.board, " ".join(texts)
 
     def options(self, out: Path) -> BuildOptions:
         """Return what is built below a folder."""
@@ -124,6 +142,16 @@ QUICK = [
 ]  # fmt: skip
 FULL = [*QUICK, Build("mnist_lenet5", "ulx3s_85f")]
 LARGE = [
+    *(
+        Build(name, "ulx3s_85f", frames=100)
+        for name in (
+            "mlperf_ic_resnet8",
+            "mlperf_kws_dscnn",
+            "mlperf_sww_ds1d",
+            "mlperf_vww_mobilenetv1",
+        )
+    ),
+    Build("mlperf_ic_resnet8", "ulx3s_85f", frames=100, weight_bits=4),
     Build("mlperf_ic_resnet8", "ulx3s_85f", 90.0),
     Build("mlperf_ic_resnet8", "ulx3s_85f", 90.0, 100, 2441.0),
     Build("mlperf_ic_resnet8", "ulx3s_85f", 91.6667, 100, 4883.0),
@@ -158,6 +186,7 @@ ATTENTION = [
     Build("KWT-1", "ulx3s_85f", frames=2, arch="engine"),
 ]
 SETS: dict[str, tuple[str, Sequence[Build]]] = {
+    "full": ("those that are built without an option", FULL),
     "attention": ("only networks with attention", ATTENTION),
     "quick": ("without the ECP5 builds", QUICK),
     "large": ("only MLPerf Tiny's on an ECP5: three hours", LARGE),
