@@ -10,7 +10,7 @@ from nnef_hw.parts.engine.border import Batch
 from nnef_hw.parts.engine.engine import Engine
 from nnef_hw.parts.engine.program import Kind
 from nnef_hw.parts.engine.sizes import CODE_BITS
-from nnef_hw.rtl.engine.sequencer import parameter_layout
+from nnef_hw.rtl.engine.sequencer import parameter_layout, place_ports
 from nnef_hw.rtl.streams.stream import beat_layout
 
 __all__ = ["EngineLoader", "EngineSender", "border_ports"]
@@ -66,6 +66,8 @@ class EngineLoader(wiring.Component):
         The word so far, and with the codes that come, as its highest ones.
     address, enable : Out
         That word is written.
+    place0, ... : Out
+        The last code of each input whose integers are places, by its number.
     """
 
     unproved = "its ports follow an instruction of a program; tests/engine simulates it"
@@ -74,6 +76,7 @@ class EngineLoader(wiring.Component):
         self.part = part
         self.formats, self.padded = formats, padded
         super().__init__({
+            **place_ports(part, Out),
             **border_ports("i", In, formats),
             "begin": In(1),
             "done": Out(1),
@@ -122,6 +125,9 @@ class EngineLoader(wiring.Component):
             if count == 1 or self.padded[n]:
                 codes = Mux(padding, parameters.pad.replicate(count), codes)
             chosen = _is_chosen(parameters, self.formats, n)
+            if f"place{n}" in place_ports(self.part, Out):
+                with m.If(step & chosen & ~padding):
+                    m.d.sync += getattr(self, f"place{n}").eq(source.payload.data[0])
             m.d.comb += source.ready.eq(active & ~closed & ~padding & chosen)
             with m.If(chosen) if len(self.formats) > 1 else nullcontext():
                 m.d.comb += [

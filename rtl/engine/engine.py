@@ -16,6 +16,7 @@ from nnef_hw.parts.engine.tables import Tables
 from nnef_hw.rtl.base.memory import TiledMemory
 from nnef_hw.rtl.base.primitives import delayed
 from nnef_hw.rtl.engine.border import border_ports
+from nnef_hw.rtl.engine.sequencer import place_ports
 
 __all__ = ["SharedEngine"]
 
@@ -123,6 +124,9 @@ class SharedEngine(wiring.Component):
             wiring.connect(m, inner, wiring.flipped(outer))
         for component in (loader, sender, requantizer):
             m.d.comb += component.parameters.eq(parameters)
+        m.d.comb += [
+            getattr(sequencer, name).eq(getattr(loader, name)) for name in place_ports(part, Out)
+        ]
         begin = delayed(m, sequencer.begin, part.pipeline.border_cycles, name="begin", is_flag=True)
         m.d.comb += [loader.begin.eq(begin), sender.begin.eq(begin), sender.word.eq(word)]
         read_address = Mux(sender.is_active, sender.address, sequencer.word.read)
@@ -242,6 +246,8 @@ class SharedEngine(wiring.Component):
             units.parameters.eq(sequencer.parameters),
             units.word.eq(word),
         ]
+        if hasattr(units, "place"):
+            m.d.comb += units.place.eq(sequencer.place)
         if hasattr(units, "constant"):
             m.d.comb += [
                 units.ends.eq(sequencer.end),

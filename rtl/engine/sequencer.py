@@ -4,6 +4,7 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from nnef_hw.parts.engine.border import PlaceInputs
 from nnef_hw.parts.engine.codes import Residents
 from nnef_hw.parts.engine.contraction import Matrices
 from nnef_hw.parts.engine.engine import Engine
@@ -13,7 +14,7 @@ from nnef_hw.parts.engine.residual import SharedBank, TensorSums
 from nnef_hw.parts.engine.sequencer import Divided
 from nnef_hw.rtl.base.primitives import delayed
 
-__all__ = ["EngineSequencer", "parameter_layout", "word_layout"]
+__all__ = ["EngineSequencer", "parameter_layout", "place_ports", "word_layout"]
 
 
 def parameter_layout(part: Engine):
@@ -49,6 +50,12 @@ def word_layout(part: Engine):
         **(dict.fromkeys(("fills", "ends", "is_last", "saves"), 1) if part.has(Matrices) else {}),
         **{name: width - part.fine_bits(name) for name, width in widths.items()},
     })
+
+
+def place_ports(part: Engine, flow):
+    """Return ports of the integers that are places, by the numbers of their inputs."""
+    found = part.find(PlaceInputs)
+    return {} if found is None else {f"place{n}": flow(bits) for n, bits in found.bits.items()}
 
 
 class EngineSequencer(wiring.Component):
@@ -88,6 +95,10 @@ class EngineSequencer(wiring.Component):
         that is read (:class:`.SharedBank`).
     end : Out(1)
         An instruction ends: nothing of it is issued any more.
+    place0, ... : In
+        Integers that are places, by the numbers of their inputs; only if there are any.
+    place : Out
+        That of the instruction, the last one at most.
     occupied : Out(2)
         Of each bank of codes, whether there may be no time to read packets of the program from it
         in two cycles from now on; only if these may stay there (:class:`.Residents`).
@@ -112,6 +123,8 @@ class EngineSequencer(wiring.Component):
             "end": Out(1),
             **({"other_soon": In(1)} if part.has(SharedBank) else {}),
             **({"occupied": Out(2)} if part.has(Residents) else {}),
+            **place_ports(part, In),
+            **({"place": Out(part.layout.bits("last_place"))} if part.has(PlaceInputs) else {}),
         })
 
     def elaborate(self, platform):
@@ -222,7 +235,22 @@ class EngineSequencer(wiring.Component):
                 starts[name] = place << low
             if part.has(Matrices):
                 starts["weight"] = Mux(self.parameters.contracts, 0, starts["weight"])
+        if part.has(PlaceInputs):
+            self._choose(m, starts)
         return starts
+
+    def _choose(self, m, starts):
+        """Let weights, or what is written, begin at the place that an integer tells."""
+        part, parameters = self.part, self.parameters
+        numbers = sorted(part.find(PlaceInputs).bits)
+        given = getattr(self, f"place{numbers[0]}")
+        for n in numbers[1:]:
+            given = Mux(parameters.place == n, getattr(self, f"place{n}"), given)
+        m.d.comb += self.place.eq(Mux(given > parameters.last_place, parameters.last_place, given))
+        words = self.place << parameters.place_shift
+        for name in ("weight", "write"):
+            own = Mux(parameters[f"moves_{name}"], words << part.fine_bits(name), 0)
+            starts[name] = starts[name] + own
 
     def _fetch(self, m, found, is_found, row):
         """Read the limits of the loops, and the other fields.

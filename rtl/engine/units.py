@@ -58,6 +58,8 @@ class EngineUnits(wiring.Component):
         It, a cycle later.
     table_place, table_beat, table_comes : In
         A beat of the tables of all units is written; only if they come with the program.
+    place : In
+        The last channel that is seen where an instruction hides those behind it; only if any does.
     """
 
     unproved = "its ports follow an instruction of a program; tests/engine simulates it"
@@ -78,7 +80,9 @@ class EngineUnits(wiring.Component):
         tables = {
             "table_place": In(range(beats)), "table_beat": In(BEAT_BITS), "table_comes": In(1),
         } if beats else {}  # fmt: skip
-        super().__init__({**{name: own[name] for name in names}, **constants, **tables})
+        hides = any(unit.hidden_behind for unit in part.units.units)
+        places = {"place": In(part.layout.bits("last_place"))} if hides else {}
+        super().__init__({**{name: own[name] for name in names}, **constants, **tables, **places})
 
     def elaborate(self, platform):
         m = Module()
@@ -128,9 +132,12 @@ class EngineUnits(wiring.Component):
         bits, is_signed = unit.source
         # A signed code is that of the engine with its highest bit turned round.
         turned = 1 << (bits - 1) if is_signed else 0
+        payload = codes.payload
+        if unit.hidden_behind:
+            payload = self._hide(m, unit, codes, is_chosen)
         m.d.comb += [
             operand.valid.eq(codes.valid & is_chosen),
-            operand.payload.data[0].eq(codes.payload[:bits] ^ turned),
+            operand.payload.data[0].eq(payload[:bits] ^ turned),
         ]
         bits, is_signed = unit.target
         offset = 1 << (bits - 1) if is_signed else 0
@@ -141,6 +148,18 @@ class EngineUnits(wiring.Component):
                 results.payload.eq((result.payload.data[0] + offset)[:CODE_BITS]),
                 result.ready.eq(results.ready),
             ]
+
+    def _hide(self, m, unit, codes, is_chosen):
+        """Return the code, or the lowest one in place of those behind a place; others are not."""
+        channel = Signal(range(unit.hidden_behind))
+        with m.If(self.begin):
+            m.d.sync += channel.eq(0)
+        with m.Elif(codes.valid & codes.ready & is_chosen):
+            is_last = channel == unit.hidden_behind - 1
+            m.d.sync += channel.eq(Mux(is_last, 0, channel + 1))
+        shown = Mux(codes.payload == 0, 1, codes.payload)
+        seen = Mux(channel > self.place, 0, shown)
+        return Mux(self.parameters.hides, seen, codes.payload)
 
     def _constants(self, m, n, unit, components, is_chosen):
         """Give a unit's parts their constants; return which ones are read, from the first on."""

@@ -110,3 +110,9 @@ def reading(*sources):
 def test_reads_are_said_unless_it_is_the_layer_before(sources, text):
     layers = reading(*sources)
     assert units.reads(layers, layers[2]) == text
+
+
+def test_a_first_layer_may_read_nothing():
+    """It writes constants, as a shared engine's may."""
+    layers = reading(("b", 0))
+    assert units.reads(layers, layers[0]) == ""

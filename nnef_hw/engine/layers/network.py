@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from nnef_hw.architecture.architecture import Port, port_labels
 from nnef_hw.engine.layers import average, contraction, conv, gather, pairs, pool, unit_functions
-from nnef_hw.engine.layers.constant import ConstantLayer, KeptState, expanded
+from nnef_hw.engine.layers.constant import (
+    ConstantLayer,
+    KeptState,
+    LookupLayer,
+    Place,
+    RowLayer,
+    expanded,
+)
 from nnef_hw.engine.layers.contraction import ContractionLayer
 from nnef_hw.engine.layers.conv import ConvLayer
 from nnef_hw.engine.layers.layer import (
@@ -21,12 +28,18 @@ from nnef_hw.engine.layers.layer import (
 )
 from nnef_hw.engine.layers.pieces import WordView, is_idle
 from nnef_hw.engine.layers.pool import engine_table
-from nnef_hw.engine.layers.support import check_engine, find_move, find_tails, memory_image
+from nnef_hw.engine.layers.support import (
+    check_engine,
+    find_move,
+    find_tails,
+    memory_image,
+    place_count,
+)
 from nnef_hw.engine.layers.tail import Tail
 from nnef_hw.errors import raise_all
 from nnef_hw.hardware.devices import Device
 from nnef_hw.ir import Graph, HostStream, Node, StreamOrder, Trait
-from nnef_hw.ir.layers import Sum, Table, layer_of
+from nnef_hw.ir.layers import CausalMask, Layer, Lookup, Sum, Table, WriteRow, layer_of
 
 __all__ = ["Arrangement", "Loading", "Network", "lower"]
 
@@ -201,8 +214,10 @@ class Network:
 
     def fits(self, lanes: int) -> bool:
         """Whether codes that change their places do so in words of so many."""
-        moves = (layer for layer in self.layers if isinstance(layer, gather.GatherLayer))
-        return all(layer.fits(lanes) for layer in moves)
+        moves = [layer for layer in self.layers if isinstance(layer, gather.GatherLayer)]
+        rows = [layer for layer in moves if isinstance(layer, RowLayer)]
+        are_whole = all(row.target.channels % lanes == 0 for row in rows)
+        return are_whole and all(layer.fits(lanes) for layer in moves)
 
     @property
     def _kept(self) -> set[str]:
@@ -295,6 +310,7 @@ def _lowered(graph: Graph, device: Device) -> Network:
     tensors |= {name: name for name in graph.states}
     layers: list[EngineLayer] = []
     kept_words = device.ram.shapes[0][0]
+    hidden: dict[str, Place] = {}
     for node in graph.nodes:
         if order.origin(node.name)[0] in tail_names:
             # The last node of an output, or a move behind it, which the host makes.
@@ -309,6 +325,14 @@ def _lowered(graph: Graph, device: Device) -> Network:
                 tensors[node.name] = node.name
             continue
         tensors[node.name] = node.name
+        if node.has(Trait.INDEXED):
+            indexed = EngineContext(layer_of(graph, node), tensors, kept_words)
+            chosen = _place(graph, order, indexed.layer)
+            if isinstance(indexed.layer, CausalMask):
+                tensors[node.name], hidden[node.name] = tensors[node.inputs[0]], chosen
+            else:
+                layers.append(_INDEXED[type(indexed.layer)](indexed, chosen))
+            continue
         layer = expanded(layer_of(graph, node))
         context: EngineContext[Any] = EngineContext(layer, tensors, kept_words)
         _write_constants(context, layers, tensors)
@@ -323,6 +347,9 @@ def _lowered(graph: Graph, device: Device) -> Network:
             layers[place] = _fused(context, layers[place])
         else:
             layers.append(lowers[node.op](context))
+        if node.inputs[0] in hidden:
+            changed = {"place": hidden[node.inputs[0]]}
+            layers[-1] = replace(layers[-1], **changed)
     sources = []
     labels = port_labels("i", graph.inputs)
     for label, name in zip(labels, graph.inputs, strict=True):
@@ -344,6 +371,20 @@ def _lowered(graph: Graph, device: Device) -> Network:
         behind = None if tail is None else Tail.of(layer_of(graph, tail), device)
         sinks.append(Sink(port, result, images[result], qtype.bits, qtype.signed, behind))
     return Network(graph.name, tuple(layers), tuple(sources), tuple(sinks), states)
+
+
+_INDEXED: dict[type[Layer], Callable[[EngineContext[Any], Place], EngineLayer]] = {
+    Lookup: LookupLayer.lowered,
+    WriteRow: RowLayer.lowered,
+}
+"""Layers that an integer tells where to read, or where to write."""
+
+
+def _place(graph: Graph, order: StreamOrder, layer: Layer) -> Place:
+    """Return the input whose integer a layer takes, and of how many places it is one."""
+    origin = order.origin(layer.operands[-1].name)[0]
+    port = [order.inputs[name].tensor for name in graph.inputs].index(origin)
+    return Place(port, place_count(layer))
 
 
 def _port(name: str, graph: Graph, stream: HostStream, tensor: str) -> Port:

@@ -13,7 +13,17 @@ from nnef_hw.engine.layers.pieces import Piece, move_piece, nest_of
 from nnef_hw.engine.layers.sum_factors import sum_factors
 from nnef_hw.engine.layers.tail import tails
 from nnef_hw.errors import NnefHwError, UnsupportedError
-from nnef_hw.ir import Graph, Node, Stage, StreamOrder, Tensor, Trait, image_shape, layers
+from nnef_hw.ir import (
+    Graph,
+    Node,
+    Stage,
+    StreamOrder,
+    Tensor,
+    Trait,
+    image_shape,
+    layers,
+    stream_image,
+)
 from nnef_hw.ir.operators import (
     ContractionAttributes,
     ConvAttributes,
@@ -22,7 +32,7 @@ from nnef_hw.ir.operators import (
 )
 from nnef_hw.parts.engine.sizes import CODE_BITS
 
-__all__ = ["check_engine", "find_move", "find_tails", "memory_image"]
+__all__ = ["check_engine", "find_move", "find_tails", "memory_image", "place_count"]
 
 STREAM = "use --arch streaming"
 _LEAST_LANES = 4
@@ -60,6 +70,8 @@ def check_engine(graph: Graph) -> list[NnefHwError]:
     ]
     computed = (*graph.states, *(node.name for node in graph.nodes))
     for name in dict.fromkeys((*sources, *constants, *computed)):
+        if graph.tensor(name).dtype == "integer":
+            continue  # a place, which no memory of codes has
         qtype = graph.tensor(name).qtype
         if qtype is not None and qtype.bits > CODE_BITS and order.origin(name)[0] not in ends:
             refuse(
@@ -80,9 +92,6 @@ def _states(graph: Graph, order: StreamOrder) -> Iterator[tuple[str, str, Tensor
         if not state.goes_on:
             reason = f"the variable {name!r} keeps a value between the steps of a loop"
             yield f"{reason}, which the engine cannot", STREAM, tensor
-        elif image_shape(tensor.shape) is None:
-            reason = f"state {name!r} of shape {list(tensor.shape)} is no image"
-            yield reason, "use [1, C], [1, C, L] or [1, C, H, W]", tensor
         elif graph.tensor(state.result).data is not None:
             yield f"the next value of state {name!r} is a constant", STREAM, tensor
     for name in graph.outputs:
@@ -108,6 +117,8 @@ def find_tails(graph: Graph, order: StreamOrder) -> dict[str, Node]:
         node = graph.producer(name)
         readers = len(graph.consumers(name)) - (name != output)
         is_last = readers == 0 and sent.count(name) == 1 and name not in kept
+        if node is not None and _is_masked(graph, node):
+            continue  # what hides channels is in front of units
         if node is not None and node.op in tails and is_last:
             found[output] = node
     return found
@@ -150,6 +161,9 @@ def _problems(
         yield f"axes = {list(node.attrs['axes'])} are not computed", "use axes = [1]"
         return
     if node.name in ends:
+        return
+    if node.has(Trait.INDEXED):
+        yield from _indexed(graph, node, order)
         return
     if node.op not in lowers:
         where = " but at the end of a network" if node.op in tails else ""
@@ -209,7 +223,7 @@ def find_move(graph: Graph, order: StreamOrder, node: Node) -> Piece | None:
 
     Steps on the way need not exist.
     """
-    target = image_shape(graph.tensor(node.name).shape)
+    target = _moved_image(graph, node.name)
     reordering = order.reordering(node.name) if node.name in order.moved else None
     if target is None or reordering is None:
         return None
@@ -219,10 +233,74 @@ def find_move(graph: Graph, order: StreamOrder, node: Node) -> Piece | None:
     return move_piece(Image(*image), Image(*target), reordering)
 
 
+def _moved_image(graph: Graph, name: str) -> tuple[int, int, int] | None:
+    """Return the image of a moved tensor; what only a state takes over is as that is in memory."""
+    shape = graph.tensor(name).shape
+    readers = [node for node in graph.consumers(name) if not node.has(Trait.MOVES)]
+    is_next = any(state.result == name for state in graph.states.values())
+    return stream_image(shape) if is_next and not readers else image_shape(shape)
+
+
+def _is_masked(graph: Graph, node: Node) -> bool:
+    """Whether an integer hides some of the channels that a node reads."""
+    producer = graph.producer(node.inputs[0])
+    return producer is not None and issubclass(layers.layers[producer.op], layers.CausalMask)
+
+
+def place_count(layer: layers.Layer) -> int:
+    """Return how many places an integer of a layer tells apart: rows, or channels."""
+    if isinstance(layer, layers.Lookup):
+        return len(layer.rows)
+    first = layer.operands[0].shape
+    return first[2] if isinstance(layer, layers.WriteRow) else first[1]
+
+
+def _indexed(graph: Graph, node: Node, order: StreamOrder) -> Iterator[tuple[str, str]]:
+    """Yield reasons why an integer does not choose a row, or what is hidden, and remedies."""
+    index = graph.tensor(node.inputs[-1])
+    if order.origin(index.name)[0] not in {order.inputs[name].tensor for name in graph.inputs}:
+        yield f"its integer {index.name!r} is no input", STREAM
+    if index.volume > 1:
+        yield f"it takes {index.volume} integers, and a place is one", STREAM
+    kind = layers.layers[node.op]
+    if issubclass(kind, layers.WriteRow):
+        yield from _rows(graph, node, order)
+    elif issubclass(kind, layers.CausalMask):
+        readers = graph.consumers(node.name)
+        if any(not issubclass(layers.layers[x.op], layers.Softmax) for x in readers):
+            yield "something else than a softmax reads it", STREAM
+    elif image_shape(graph.tensor(node.name).shape) is None:
+        yield f"its result of shape {list(graph.tensor(node.name).shape)} is no image", STREAM
+
+
+def _rows(graph: Graph, node: Node, order: StreamOrder) -> Iterator[tuple[str, str]]:
+    """Yield reasons why a row is not written to the place of a state, and remedies."""
+    cache = node.inputs[0]
+    name = order.origin(cache)[0]
+    state = graph.states.get(name)
+    if state is None or order.origin(state.result)[0] != node.name:
+        yield f"its cache {cache!r} is no state that takes over what it writes", STREAM
+        return
+    others = [x for x in graph.states.values() if order.origin(x.result)[0] in {name, node.name}]
+    moved = [name, *(x.name for x in order.origin(cache)[1])]
+    if len(others) > 1 or any(len(graph.consumers(x)) != 1 for x in moved):
+        yield f"something else reads its cache {name!r} as the step before left it", STREAM
+    ways = [order.reordering(x) for x in (cache, state.result)]
+    if any(way is None or not way.is_trivial for way in ways):
+        yield f"rows of its cache {name!r} are not one behind the other", STREAM
+    channels = graph.tensor(cache).shape[1]
+    words = channels / _LEAST_LANES
+    if words != int(words) or int(words) & (int(words) - 1):
+        yield (
+            f"a row of {channels} codes is {words:g} words of {_LEAST_LANES}, no power of two",
+            STREAM,
+        )
+
+
 def _moves(graph: Graph, node: Node, order: StreamOrder) -> Iterator[tuple[str, str]]:
     if node.name not in order.moved:
         return
-    target = image_shape(graph.tensor(node.name).shape)
+    target = _moved_image(graph, node.name)
     reordering = order.reordering(node.name)
     image = memory_image(graph, order, order.origin(node.name)[0])
     if target is None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from nnef_hw.arithmetic.normalization import NormalizeRequant
 from nnef_hw.arithmetic.numerics import signed_bits
+from nnef_hw.engine.layers.constant import Place
 from nnef_hw.engine.layers.layer import EngineContext, EngineLayer, lowers
 from nnef_hw.engine.layers.unit import UnitLayer
 from nnef_hw.hardware.geometry.blockram import BlockRam
@@ -39,6 +40,8 @@ class SoftmaxLayer(UnitLayer):
         Bits of a probability below 1; None as TensorFlow Lite computes it.
     is_masked
         Whether the lowest code is hidden.
+    place
+        The last channel that is not hidden, if that depends on an input.
     """
 
     label = "softmax"
@@ -46,6 +49,7 @@ class SoftmaxLayer(UnitLayer):
     exponentials: tuple[int, ...]
     places: int | None
     is_masked: bool
+    place: Place | None = None
 
     @property
     def kind(self) -> Hashable:
@@ -70,7 +74,11 @@ class SoftmaxLayer(UnitLayer):
         found = super().unit(peers, ram, pace, is_streamed=is_streamed)
         part = self.part(peers, ram, pace)
         chosen = (("table_number", "unit_table"),) if part.tables > 1 else ()
-        return replace(found, part=replace(part, is_written=is_streamed), ports=chosen)
+        hides = any(x.place is not None for x in peers)
+        return replace(
+            found, part=replace(part, is_written=is_streamed), ports=chosen,
+            hidden_behind=self.source.channels if hides else 0,
+        )  # fmt: skip
 
     def contents(self, peers: Sequence[Self], *, is_streamed: bool) -> Mapping[str, Any]:
         masked = {"is_masked": True} if self.is_masked else {}
@@ -94,9 +102,10 @@ class SoftmaxLayer(UnitLayer):
         ]
 
     def own_records(self, peers: Sequence[Self], unit: StreamUnit) -> Sequence[Record]:
+        hides = () if self.place is None else (self.place.record(hides=1),)
         if not unit.ports:
-            return ()
-        return (UnitTable(unit_table=_tables(peers).index(self.exponentials)),)
+            return hides
+        return (UnitTable(unit_table=_tables(peers).index(self.exponentials)), *hides)
 
 
 def _tables(peers: Sequence[SoftmaxLayer]) -> list[tuple[int, ...]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from nnef_hw.engine.layers.constant import CopyLayer, KeptState
+from nnef_hw.engine.layers.constant import CopyLayer, KeptState, RowLayer
 from nnef_hw.engine.layers.layer import EngineLayer
 
 __all__ = ["Keeping", "keep"]
@@ -47,14 +47,16 @@ def keep(
     """
     states = [state for state in states if state.result != state.name]
     found, copied = Keeping(), list[KeptState]()
+    rows = {layer.tensor for layer in layers if isinstance(layer, RowLayer)}
     for state in states:
         trial = replace(found, in_place={**found.in_place, state.result: state.name})
         is_free = state.result not in found.in_place and _may_write_over(state, states, layers)
-        if is_free and is_possible(trial):
+        if is_free and (state.result in rows or is_possible(trial)):
             found = trial
         else:
             copied.append(state)
             found = replace(found, copies=(*found.copies, state.copy))
+    assert rows <= found.in_place.keys(), "rows are written to places of states"
     return replace(found, copies=tuple(_in_order(copied)))
 
 

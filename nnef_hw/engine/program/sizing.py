@@ -10,7 +10,7 @@ from nnef_hw.engine.program.instruction import Instruction
 from nnef_hw.engine.program.program import Program
 from nnef_hw.hardware.devices import Device
 from nnef_hw.parts.engine.array import ArrayUse, MultiplierArray
-from nnef_hw.parts.engine.border import Batch, Ports
+from nnef_hw.parts.engine.border import Batch, Choosing, PlaceInputs, Ports
 from nnef_hw.parts.engine.codes import Codes, Residents
 from nnef_hw.parts.engine.contraction import Contracting, Filling, Matrices
 from nnef_hw.parts.engine.engine import Engine
@@ -101,6 +101,10 @@ def _features(program: Program) -> Iterator[Feature]:
         yield _matrices(program, fills)
     if program.ports > 1:
         yield Ports(count=program.ports)
+    chosen = [own.place for x in program.instructions if (own := x.find(Choosing))]
+    if chosen:
+        ports = [source.port for source in program.placement.network.sources]
+        yield PlaceInputs(bits={n: ports[n].bits for n in sorted(set(chosen))})
     if program.packs_weights:
         widths = [x.find(WeightWidth) for x in run]
         yield NarrowWeights(always=all(x.halves for x in widths if x))

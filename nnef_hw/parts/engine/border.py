@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from nnef_hw.parts.engine.feature import Feature
+from nnef_hw.hardware.devices import Device
+from nnef_hw.parts.engine.feature import EngineSizes, Feature
 from nnef_hw.parts.engine.fields import Record, fact
 
-__all__ = ["Batch", "Batched", "Loaded", "Loader", "PortNumber", "Ports", "Sender", "Sent"]
+__all__ = [
+    "Batch", "Batched", "Choosing", "Loaded", "Loader", "PlaceInputs", "PortNumber", "Ports",
+    "Sender", "Sent",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +53,19 @@ class PortNumber(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Choosing(Record):
+    """Effects of an integer of an input on an instruction."""
+
+    place: int = fact("number of the input whose integer is a place", counted=True)
+    last_place: int = fact("the last place: integers beyond it are taken for that", counted=True)
+    place_shift: int = fact("binary logarithm of the words from a place to the next one",
+                            counted=True)  # fmt: skip
+    moves_weight: int = fact("weights begin at that place", bits=1)
+    moves_write: int = fact("what is written begins there", bits=1)
+    hides: int = fact("a unit does not see channels behind it", bits=1)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Loader(Feature):
     """Writes the codes of a stream to memory."""
 
@@ -82,6 +100,29 @@ class Ports(Feature):
 
     def widths(self, engine: object) -> dict[str, int]:
         return {"port": max(1, (self.count - 1).bit_length())}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlaceInputs(Feature):
+    """Inputs whose integers are places: of rows, and of the last channel that is not hidden.
+
+    Parameters
+    ----------
+    bits
+        Widths of the integers, by the numbers of their inputs.
+    """
+
+    label = "integers that are places"
+    says = (Choosing,)
+
+    bits: Mapping[int, int]
+
+    def luts(self, engine: EngineSizes, device: Device) -> float:
+        # one is chosen, compared, shifted, added to two addresses
+        return 5.0 * max(self.bits.values()) * len(self.bits) + 2.0 * engine.write_bits
+
+    def flip_flops(self, engine: EngineSizes) -> float:
+        return sum(self.bits.values())
 
 
 @dataclass(frozen=True, kw_only=True)

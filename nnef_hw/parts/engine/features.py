@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nnef_hw.parts.engine.array import MultiplierArray
-from nnef_hw.parts.engine.border import Batch, Loader, Ports, Sender
+from nnef_hw.parts.engine.border import Batch, Loader, PlaceInputs, Ports, Sender
 from nnef_hw.parts.engine.codes import Codes, Residents
 from nnef_hw.parts.engine.contraction import Matrices
 from nnef_hw.parts.engine.feature import Feature
@@ -21,5 +21,5 @@ __all__ = ["FEATURES"]
 FEATURES: tuple[type[Feature], ...] = (
     Sequencer, MultiplierArray, SharedRequantizer, Codes, Loader, Sender, SecondRounding,
     TensorSums, SharedBank, Tables, Held, Ring, Divided, Residents, Maxima, Gather, Products,
-    Minima, Matrices, Ports, NarrowWeights, Batch, StreamUnits,
+    Minima, Matrices, Ports, PlaceInputs, NarrowWeights, Batch, StreamUnits,
 )  # fmt: skip

@@ -75,6 +75,8 @@ class StreamUnit:
     constant_bits
         Width of the constants that it takes in turn from the memory of biases and factors; 0 if it
         takes none.
+    hidden_behind
+        Channels of a pixel, of which some instructions hide those behind a place; 0 if none does.
     """
 
     part: Part
@@ -82,6 +84,7 @@ class StreamUnit:
     target: tuple[int, bool]
     ports: tuple[tuple[str, str], ...] = ()
     constant_bits: int = 0
+    hidden_behind: int = 0
 
     @property
     def table_beats(self) -> int:

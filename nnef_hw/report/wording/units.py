@@ -203,9 +203,11 @@ def folding(layer: LayerReport) -> str:
 
 
 def reads(layers: Sequence[LayerReport], layer: LayerReport) -> str:
-    """List the sources of a layer and their FIFOs; empty if the only source is the layer before."""
+    """List the sources of a layer and their FIFOs; empty if that is the layer before, or none."""
     names = {other.tensor: other.name for other in layers}
     place, sources = layers.index(layer), layer.sources
+    if not sources:
+        return ""
     before = layers[place - 1].tensor if place else sources[0].tensor
     if [(source.tensor, source.fifo) for source in sources] == [(before, 0)]:
         return ""
