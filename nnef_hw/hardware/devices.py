@@ -139,8 +139,13 @@ class Device:
 
     @property
     def lut_share(self) -> float:
-        """Share of the LUTs that a design may fill and still reach the clocks of the boards."""
+        """Share of the LUTs that an engine may fill and still reach the clocks of the boards."""
         return self.family.lut_share
+
+    @property
+    def stream_share(self) -> float:
+        """Share of the LUTs that a streaming design may fill and still reach these clocks."""
+        return self.family.stream_share
 
     @property
     def products(self) -> int:

@@ -152,7 +152,7 @@ FOLDINGS = {
 )
 def test_dsp_and_block_ram_counts_are_exact(board, dsp, ram, graph, tmp_path):
     target = find_board(board)
-    plan = fold(schedule(graph, target), target, FOLDINGS)
+    plan = fold(schedule(graph, target, target_fps=1), target, FOLDINGS)
     source = tmp_path / "top.v"
     source.write_text(to_verilog(Accelerator(plan, graph)))
     cells = map_only(

@@ -23,13 +23,21 @@ from nnef_hw.streaming.filters.arrays import ArrayFolding
 from nnef_hw.streaming.filters.systolic import SystolicFolding
 from nnef_hw.streaming.foldings.lower import lower
 from nnef_hw.streaming.hardware.accelerator import Accelerator
+from nnef_hw.streaming.search import solver
 from nnef_hw.streaming.search.options import layer_options
+from nnef_hw.streaming.search.width import useful_widths
 
 
 @pytest.fixture(autouse=True)
 def few_cycles(monkeypatch):
     """Compile models that run a few thousand cycles: without optimization it takes half as long."""
     monkeypatch.setattr(verilator, "OPTIMIZATION", "-O0")
+
+
+@pytest.fixture
+def one_code_per_beat(monkeypatch):
+    """Leave streams as narrow as they are where wider ones do not pay."""
+    monkeypatch.setattr(solver, "useful_widths", lambda *given: useful_widths(*given)[-1:])
 
 
 @pytest.fixture

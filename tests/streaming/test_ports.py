@@ -170,7 +170,7 @@ def test_an_input_that_can_wait_needs_no_fifo(board, least, make):
         assert {source.depth for source in plan.blocks[-1].sources} == {depth}
 
 
-@pytest.mark.parametrize(("depth", "is_enough"), [(60, True), (10, False)])
+@pytest.mark.parametrize(("depth", "is_enough"), [(60, True), (5, False)])
 def test_fifos_do_not_grow_with_the_frames(depth, is_enough, make):
     """Rows of the convolution, of less than a frame; in block RAM, what one of them holds."""
     plan = schedule(make(crossed), find_board("ecp5"))

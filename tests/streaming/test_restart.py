@@ -111,11 +111,12 @@ def test_restart_at_any_time(network, board, frames, fix, rng):
     codes = rng.integers(tensor.qtype.lo, tensor.qtype.hi + 1, (frames, *tensor.shape[1:]))
     expected = run_fixed(graph, {tensor.name: codes})[graph.outputs[0]]
     source, sink = (getattr(accelerator, name).payload.shape() for name in "io")
+    taken, given = plan.inputs[0], plan.outputs[0]
     beats = [
-        source.const({"data": [code], "last": n % tensor.volume == tensor.volume - 1})
-        for n, code in enumerate(to_stream(codes, plan.inputs[0]).reshape(-1).tolist())
+        source.const({"data": word, "last": n % taken.beats == taken.beats - 1})
+        for n, word in enumerate(to_stream(codes, taken).reshape(-1, taken.lanes).tolist())
     ]
-    expected = to_stream(expected, plan.outputs[0]).reshape(-1).tolist()
+    expected = to_stream(expected, given).reshape(-1, given.lanes).tolist()
 
     argument_bits = max(source.size, 16)
     bench = BENCH.format(
@@ -136,5 +137,5 @@ def test_restart_at_any_time(network, board, frames, fix, rng):
         np.array(commands, np.uint64), expected_beats=RESTARTS * len(expected), stall=0.5,
         seed=int(rng.integers(1 << 30)),
     )  # fmt: skip
-    found = [sink.from_bits(word).data[0] for word in done.payloads.ravel().tolist()]
+    found = [list(sink.from_bits(word).data) for word in done.payloads.ravel().tolist()]
     assert found == RESTARTS * expected

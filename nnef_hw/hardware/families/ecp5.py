@@ -42,6 +42,7 @@ ECP5 = Ecp5(
     digit_bits=2,
     logic_words=48,
     lut_share=0.55,
+    stream_share=0.7,
     ip_clock_mhz=60.0,
     define="NNEF_HW_ECP5",
     pll="nnef_hw.boards.hardware.pll:Ecp5Pll",

@@ -64,7 +64,10 @@ class Family(ABC):
     logic_words
         Most words of a weight memory in LUTs, for the clocks of its boards.
     lut_share
-        Share of the LUTs that a design may fill and still reach those clocks.
+        Share of the LUTs that an engine may fill and still reach those clocks.
+    stream_share
+        The same for a streaming design, as estimated; its wires are shorter. Of ECP5 and Gowin
+        about that of the fullest design that was routed at such a clock.
     ip_clock_mhz
         Clock for which the rates of plain IP are reported unless the user asks for another.
     define
@@ -91,6 +94,7 @@ class Family(ABC):
     digit_bits: int
     logic_words: int
     lut_share: float
+    stream_share: float
     ip_clock_mhz: float
     define: str
     pll: str

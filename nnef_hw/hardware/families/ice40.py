@@ -37,6 +37,7 @@ ICE40 = Ice40(
     digit_bits=2,
     logic_words=128,
     lut_share=0.91,
+    stream_share=0.91,
     ip_clock_mhz=24.0,
     define="NNEF_HW_ICE40",
     pll="nnef_hw.boards.hardware.pll:Ice40Pll",

@@ -12,5 +12,5 @@ LUT_SHARE = 0.95
 
 def usable_luts(device: Device, used: int) -> int:
     """Return how many LUTs a design may fill: a share that reaches the clock, if it keeps to it."""
-    comfortable = int(device.lut * device.lut_share)
+    comfortable = int(device.lut * device.stream_share)
     return comfortable if used <= comfortable else int(device.lut * LUT_SHARE)

@@ -57,7 +57,7 @@ def find_ceilings(
         link = border_resources(network, target) + queue_resources(blocks, device)
         foldings, key = options[device.family], (replace(device, name=""), link)
         if key not in found:
-            shares = (device.lut_share, LUT_SHARE)
+            shares = (device.stream_share, LUT_SHARE)
             found[key] = next(filter(None, (_ceiling(foldings, *key, x) for x in shares)), None)
         ceilings[target.name] = found[key]
     lanes = {block.tensor: block.layer.result_lanes for block in blocks}

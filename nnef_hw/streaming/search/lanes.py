@@ -1,4 +1,4 @@
-"""Streams of several codes per beat: how many a rate takes, and which networks can."""
+"""Streams of several codes per beat: how many an interval takes, and which networks can."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from nnef_hw.hardware.devices import Target
 from nnef_hw.host.protocol import MAX_BEAT
 from nnef_hw.streaming.foldings.block import Block
 from nnef_hw.streaming.foldings.plan import LayerGraph
-from nnef_hw.streaming.search.options import network_options
+from nnef_hw.streaming.search.options import network_options, useful_options
 
-__all__ = ["takes_lanes", "wider", "why_not_whole"]
+__all__ = ["Wide", "takes_lanes", "wider", "why_not_whole", "widths"]
 
 
 class Wide(NamedTuple):
@@ -37,6 +37,30 @@ def wider(network: LayerGraph, target: Target, interval: int) -> Iterator[Wide]:
             options = network_options(wide, target.device) if takes_lanes(wide, target) else []
             if options and all(options):
                 yield Wide(wide, options)
+
+
+def widths(network: LayerGraph, target: Target, most_cycles: int) -> Iterator[Wide | None]:
+    """Yield a network with ever wider streams, each with fewer beats in its busiest one.
+
+    None stands for one whose layers, or the host link, do not take them. Layers that get wider have
+    the options that take so many cycles.
+    """
+    beats = max(prod(image) for image in network.images.values())
+    while beats > 1:
+        lanes = _enough(network, beats - 1)
+        fewer = max(prod(image) // lanes[name] for name, image in network.images.items())
+        if fewer >= beats:
+            break  # whole pixels
+        beats = fewer
+        wide = network.widened(lanes)
+        if not takes_lanes(wide, target):
+            yield None
+            continue
+        options = [
+            useful_options(layer, target.device, None if layer is narrow else most_cycles)
+            for layer, narrow in zip(wide.layers, network.layers, strict=True)
+        ]
+        yield Wide(wide, options) if all(options) else None
 
 
 def why_not_whole(network: LayerGraph, target: Target) -> str:

@@ -16,14 +16,26 @@ from nnef_hw.streaming.search.knapsack import undominated
 __all__ = ["layer_options", "network_options", "useful_options"]
 
 
-def layer_options(layer: StreamLayer[Any], device: Device) -> list[Block]:
-    """List the blocks that could run a layer: one for every folding."""
-    return [Block.of(layer, folding, device) for folding in layer.foldings(device)]
+def layer_options(
+    layer: StreamLayer[Any], device: Device, most_cycles: int | None = None
+) -> list[Block]:
+    """List the blocks that could run a layer in so many cycles: one for every folding."""
+    blocks = [Block.of(layer, folding, device) for folding in layer.foldings(device)]
+    if most_cycles is None:
+        return blocks
+    return [block for block in blocks if block.cycles <= most_cycles]
 
 
-def useful_options(layer: StreamLayer[Any], device: Device) -> list[Block]:
-    """List those blocks that no other one beats in everything; none if it cannot be folded."""
-    options = layer_options(layer, device)
+@lru_cache(maxsize=256)
+def useful_options(
+    layer: StreamLayer[Any], device: Device, most_cycles: int | None = None
+) -> list[Block]:
+    """List those blocks that no other one beats in everything; none if it cannot be folded.
+
+    Nobody changes the list. Those of the last layers are kept: most layers stay what they are where
+    some streams of a network get wider.
+    """
+    options = layer_options(layer, device, most_cycles)
     if not options:
         return []
     amounts = np.array([_amounts(block) for block in options], np.int64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -35,6 +35,7 @@ from nnef_hw.streaming.search.loop_search import shorten_loops
 from nnef_hw.streaming.search.misfit import Misfit, weight_bits, weight_room
 from nnef_hw.streaming.search.options import network_options
 from nnef_hw.streaming.search.search import Search, faster_limit
+from nnef_hw.streaming.search.width import Width, useful_widths
 
 __all__ = ["schedule"]
 
@@ -124,17 +125,16 @@ def _schedule(
     clock = clock_mhz or target.clock_mhz
     if target_fps is None:
         weight_room(target).check(graph.name, weight_bits(network), target)
-    options = network_options(network, device)
     wanted = None if target_fps is None else int(clock * 1e6 / target_fps)
-    design = _fastest(network, target, layer_counters, options, wanted)
-    # What streams of one code per beat are too slow for takes wider ones.
-    for wide in wider(network, target, wanted) if wanted and not _reaches(design, wanted) else ():
-        widened = _fastest(wide.network, target, layer_counters, wide.options, wanted)
+    layers, design = network, None
+    for width in _widths(network, target, layer_counters, wanted):
+        widened = _fastest(width, target, layer_counters, wanted)
         if design is None or (widened and widened.times.interval < design.times.interval):
-            network, design = wide.network, widened
-        if _reaches(design, wanted):
+            network, design = width.network, widened
+        if _reaches(design, width.enough):
             break
     if not _reaches(design, wanted):
+        options = network_options(layers, device)
         misfit = Misfit(graph.name, network, target, layer_counters, options)
         if target_fps is not None and misfit.feasible:
             raise misfit.too_slow(target_fps, clock, design and design.times.interval)
@@ -170,22 +170,36 @@ def _faster(designs: Iterable[_Design | None]) -> _Design | None:
     return min(found, key=lambda design: design.times.interval, default=None)
 
 
+def _widths(
+    network: LayerGraph, target: Target, layer_counters: bool, wanted: int | None
+) -> Iterator[Width]:
+    """Yield the network with streams of every width that is worth a try, until one does.
+
+    What streams of one code per beat are too slow for takes wider ones; where no rate is wanted,
+    those come first with which it is fastest.
+    """
+    if wanted is None:
+        yield from useful_widths(network, target, layer_counters)
+        return
+    shares = (target.device.stream_share, LUT_SHARE)
+    yield Width(network, network_options(network, target.device), shares, wanted)
+    for wide in wider(network, target, wanted):
+        yield Width(*wide, shares, wanted)
+
+
 def _fastest(
-    network: LayerGraph,
-    target: Target,
-    layer_counters: bool,
-    options: Sequence[Sequence[Block]],
-    wanted: int | None,
+    width: Width, target: Target, layer_counters: bool, wanted: int | None
 ) -> _Design | None:
-    """Return the best design of these options, of one share of the LUTs or else a larger one.
+    """Return the best design with streams of a width, of a share of the LUTs or else a larger one.
 
     A design that fills more of the device than its share is slow, but better than none. Where none
     takes as few cycles as wanted, the fastest one that was tried.
     """
+    network, options, shares, _ = width
     device, ports = target.device, (network.inputs, network.outputs)
     link = border_resources(network, target, layer_counters)
     fastest = None
-    for share in (device.lut_share, LUT_SHARE):
+    for share in shares:
         found = _of_budget(options, budget_of(device, link, share), ports, device, wanted)
         fastest = _faster([fastest, found])
         if _reaches(fastest, wanted):

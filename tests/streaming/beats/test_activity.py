@@ -35,7 +35,7 @@ def residual(fix, rng):
 
 
 @pytest.fixture
-def plan(residual):
+def plan(residual, one_code_per_beat):
     return schedule(residual, TARGET)
 
 

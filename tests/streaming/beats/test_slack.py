@@ -2,8 +2,10 @@
 
 from bisect import bisect_left
 from dataclasses import replace
+from math import ceil
 from operator import itemgetter
 
+import numpy as np
 import pytest
 
 from nnef_hw.boards import find_board
@@ -190,7 +192,9 @@ def test_the_interval_is_that_of_every_later_frame(network, fix, rng):
     plan = schedule(fix(network(rng)), find_board("ecp5"))
     times = simulate_beats(plan.blocks, plan.inputs, plan.outputs, 30)
     assert plan.settling < 15
-    assert set(times.spacings[plan.settling :]) == {plan.interval}
+    spacings = np.array(times.spacings[plan.settling :])
+    assert (spacings[plan.period :] == spacings[: -plan.period]).all()
+    assert ceil(spacings[: plan.period].mean()) == plan.interval
 
 
 def test_a_fifo_is_not_sized_by_how_far_the_input_could_run_ahead(fix, rng):

@@ -112,6 +112,7 @@ def test_short_runs_are_predicted_too(network, fix, simulate, rng):
     assert predict_interval(plan, 1) is None
 
 
+@pytest.mark.usefixtures("one_code_per_beat")
 def test_no_fifo_is_missing_where_branches_hold_each_other_up(fix, rng):
     plan = schedule(fix(branches_that_hold_each_other_up(rng)), find_board("ecp5"))
     assert plan.interval == max(block.cycles for block in plan.blocks)
@@ -152,7 +153,7 @@ def test_sizing_fifos_simulates_a_chain_once(fix, rng):
 
 def test_frames_that_leave_before_they_come_steadily(fix, rng):
     graph = fix(strides_and_an_input_apart(rng))
-    plan = schedule(graph, find_board("icebreaker"), target_fps=60_000)
+    plan = schedule(graph, find_board("icebreaker"), clock_mhz=24, target_fps=60_000)
     assert plan.settling > 2
     assert predict_interval(plan, plan.settling) < plan.interval
     assert predict_interval(plan, 1000) == plan.interval

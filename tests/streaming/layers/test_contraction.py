@@ -75,6 +75,7 @@ def test_codes_whose_zero_points_are_not_zero(simulate):
         check(schedule(fixed, find_board(board)), fixed, simulate, 5)
 
 
+@pytest.mark.usefixtures("one_code_per_beat")
 @pytest.mark.parametrize("board", ["ulx3s_85f", "tang_nano_20k"])
 def test_several_sums_in_a_beat_where_a_rate_takes_them(board, fix, simulate):
     target = find_board(board)

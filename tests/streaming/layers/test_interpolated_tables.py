@@ -82,6 +82,7 @@ def test_given_formats(fix, simulate, rng):
     simulate(plan, fixed).check(FRAMES)
 
 
+@pytest.mark.usefixtures("one_code_per_beat")
 @pytest.mark.parametrize(("board", "brams"), [("ice40", 2), ("ecp5", 1)])
 def test_memory_holds_differences_of_the_width_they_have(board, brams, fix, rng):
     graph = fix(gate(rng), activation_bits=16)

@@ -61,7 +61,7 @@ def test_full_device_lacks_what_the_search_ran_out_of(linears):
 
 
 def test_stream_of_one_code_per_cycle_is_a_limit(shallow):
-    plan, headroom = headroom_of(shallow, "ulx3s_85f")
+    plan, headroom = headroom_of(shallow, "ulx3s_85f", clock_mhz=60, target_fps=60e6 / 600)
     assert plan.interval >= 512
     (limit,) = headroom.limits
     assert limit.name == plan.blocks[0].name

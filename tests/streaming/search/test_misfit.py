@@ -8,7 +8,7 @@ import pytest
 
 from nnef_hw.boards import find_board
 from nnef_hw.errors import TargetError
-from nnef_hw.streaming.search import solver
+from nnef_hw.streaming.search import solver, width
 from nnef_hw.streaming.search.solver import schedule
 from nnef_hw.testing import GraphBuilder
 
@@ -142,7 +142,8 @@ def test_weights_that_no_folding_could_hold_are_refused_before_any_is_made(
     def enumerate_options(network, device):
         raise AssertionError("foldings are enumerated")
 
-    monkeypatch.setattr(solver, "network_options", enumerate_options)
+    for module in (solver, width):
+        monkeypatch.setattr(module, "network_options", enumerate_options)
     board = on("icebreaker", bram=2, lut=400)
     error = refuse(fix(perceptron), board)
     assert re.search(

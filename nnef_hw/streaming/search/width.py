@@ -1,0 +1,94 @@
+"""Codes per beat where no rate is asked for: as many as make the network clearly faster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from nnef_hw.hardware.devices import Target
+from nnef_hw.streaming.foldings.block import Block
+from nnef_hw.streaming.foldings.budget import (
+    Budget,
+    border_resources,
+    budget_of,
+    total_resources,
+)
+from nnef_hw.streaming.foldings.plan import LayerGraph
+from nnef_hw.streaming.foldings.resources import LUT_SHARE
+from nnef_hw.streaming.search.lanes import Wide, widths
+from nnef_hw.streaming.search.options import network_options
+from nnef_hw.streaming.search.search import Search
+
+__all__ = ["Width", "useful_widths"]
+
+MOST_LUTS = 3.2
+"""Most LUTs of a design with wide streams, for each one of the design with a code per beat.
+
+So place and route of a small network takes not much longer, however large the device is.
+"""
+LEAST_GAIN = 9 / 8
+"""Least factor by which wider streams have to shorten the interval."""
+PLENTY = Budget(*[1 << 40] * 4)
+MOST_MISSES = 2
+"""Widths in a row that gain nothing, after which no wider ones are tried."""
+
+
+class Width(NamedTuple):
+    """A network with streams of some width, and how a design with them is looked for.
+
+    Shares of the LUTs are tried one after the other. A design that takes enough cycles or fewer
+    leaves nothing to gain from the next width.
+    """
+
+    network: LayerGraph
+    options: Sequence[Sequence[Block]]
+    shares: tuple[float, ...]
+    enough: int
+
+
+class _Found(NamedTuple):
+    """Result of a search: cycles of the slowest layer, LUTs; whether resources end it."""
+
+    cycles: int
+    lut: int
+    is_short: bool
+
+
+def useful_widths(network: LayerGraph, target: Target, layer_counters: bool) -> list[Width]:
+    """Return the network with streams of the widths that pay, the fastest first.
+
+    The last one has a code per beat. Only layers are searched, without FIFOs.
+    """
+    device = target.device
+    narrow = Wide(network, network_options(network, device))
+    share = device.stream_share
+    found = _search(narrow, target, layer_counters, share)
+    useful = [Width(*narrow, (share, LUT_SHARE), 0)]
+    if found is None or found.is_short:
+        return useful
+    best, misses = found.cycles, 0
+    share = min(share, MOST_LUTS * found.lut / device.lut)
+    for wide in widths(network, target, best):
+        found = None if wide is None else _search(wide, target, layer_counters, share)
+        if wide is None or found is None or found.cycles * LEAST_GAIN > best:
+            misses += 1
+        else:
+            useful.insert(0, Width(*wide, (share,), best))
+            best, misses = found.cycles, 0
+        if misses == MOST_MISSES or (found is not None and found.is_short):
+            break
+    return useful
+
+
+def _search(wide: Wide, target: Target, layer_counters: bool, share: float) -> _Found | None:
+    """Search foldings of a network within a share of the LUTs; None if none fit."""
+    link = border_resources(wide.network, target, layer_counters)
+    budget = budget_of(target.device, link, share)
+    search = Search(wide.options, budget, target.device, steady_words=True)
+    blocks = search.best()
+    if blocks is None:
+        return None
+    cycles = max(block.cycles for block in blocks)
+    used = total_resources(blocks) + link
+    plenty = Search(wide.options, PLENTY, target.device, steady_words=True)
+    return _Found(cycles, used.lut, search.least() != plenty.least())
