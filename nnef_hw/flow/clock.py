@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from nnef_hw.errors import UnroutedError
 
-__all__ = ["search_clock"]
+__all__ = ["GAIN", "search_clock"]
 
 MOST_CLOCKS = 6
 """Clocks that are tried before the fastest that was met is taken."""
@@ -23,7 +23,11 @@ MOST_UNROUTED = 2
 
 
 def search_clock(
-    probe: float, available: Callable[[float], float], place: Callable[[float], tuple[float, bool]]
+    probe: float,
+    available: Callable[[float], float],
+    place: Callable[[float], tuple[float, bool]],
+    *,
+    gain: float = GAIN,
 ) -> float:
     """Return the fastest clock that was met, in MHz; it is the one that was placed last.
 
@@ -38,6 +42,9 @@ def search_clock(
         The fastest clock up to a limit; raises an error if there is none.
     place
         Places the design for a clock; returns the clock that it reaches, and if that is enough.
+    gain
+        Factor that a further try has to promise over the best clock; infinite for the first clock
+        that is met, from the probe downwards.
 
     Raises
     ------
@@ -60,7 +67,7 @@ def search_clock(
         else:
             missed = NEXT_SHARE * tried
         limit = min(reached, missed)
-        if met and (count >= MOST_CLOCKS or available(limit) < GAIN * met):
+        if met and (count >= MOST_CLOCKS or available(limit) < gain * met):
             break
     if tried != met:
         place(met)

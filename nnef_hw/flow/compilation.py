@@ -60,7 +60,8 @@ def inputs_digest(
     given = graph_hash(options.model.fixed) if isinstance(options.model, PlannedModel) else ""
     return digest(
         package_digest(), graph_hash(graph), given, samples_digest(samples), repr(target),
-        repr((options.arch, options.clock_mhz, options.target_fps, options.batch)),
+        repr((options.arch, options.clock_mhz or target.clock_mhz)),
+        repr((options.target_fps, options.batch)),
         repr((options.scheme, options.accuracy_drop, options.stream)),
         repr((options.link, options.sinks, options.layer_counters, options.ip_name)),
         repr(options.streams),

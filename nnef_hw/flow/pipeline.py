@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -11,11 +12,13 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from nnef_hw.architectures import able_architectures
 from nnef_hw.boards import Board
 from nnef_hw.codegen.board import fastest_clock
-from nnef_hw.errors import NnefHwError
+from nnef_hw.errors import NnefHwError, TargetError
 from nnef_hw.flow.cache import discard_steps, remove_leftovers
-from nnef_hw.flow.clock import search_clock
+from nnef_hw.flow.choice import Candidates, choose_plan
+from nnef_hw.flow.clock import GAIN, search_clock
 from nnef_hw.flow.compilation import compile_design, inputs_digest, read_inputs
 from nnef_hw.flow.options import BuildOptions, PlannedModel, check_options
 from nnef_hw.flow.reporting import write_report
@@ -76,42 +79,87 @@ def build(options: BuildOptions, progress: Callable[[str], None] = lambda _: Non
     with writing(options.out), locked(options.out / ".steps" / "lock", waiting):
         remove_leftovers(options.out)
         try:
-            if options.fastest:
-                options = replace(options, clock_mhz=_fastest(options, target, missing, progress))
+            if options.fastest or _may_fall_back(options, target):
+                return _build_at_best(options, target, missing, progress)
             return _build(options, target, missing, progress)
         finally:
             # leftovers of threads that an interruption did not wait for
             remove_leftovers(options.out)
 
 
-def _fastest(
+def _may_fall_back(options: BuildOptions, target: Target) -> bool:
+    """Whether the clock is the board's and not the user's, so that a lower one will do."""
+    return (
+        options.clock_mhz is None
+        and options.bitstream
+        and options.weights_of is None
+        and isinstance(target, Board)
+        and toolchain_of(target.device.family).places
+    )
+
+
+def _build_at_best(
     options: BuildOptions, target: Target, missing: list[Path], progress: Callable[[str], None]
-) -> float:
-    """Return the clock in MHz for ``--freq auto``, found by building for it."""
+) -> Report:
+    """Build for the fastest clock, or for the board's and what is reached if that is missed."""
     assert isinstance(target, Board)
     toolchain = toolchain_of(target.device.family)
     if not toolchain.places:
         raise toolchain.refusal("the fastest clock")
+    probe, gain = target.clock_mhz, math.inf
+    if options.fastest:
+        probe, gain = PROBE_FACTOR * probe, GAIN
+    built: dict[float, Report] = {}
 
     def available(limit: float) -> float:
         return fastest_clock(target, limit, (options.link,))
 
     def place(clock: float) -> tuple[float, bool]:
-        report = _build(replace(options, clock_mhz=clock), target, missing, progress)
+        if built and not options.fastest:
+            ((tried, missed),) = built.items()
+            _log.warning(
+                "%s reaches %.2f MHz of %g MHz, the clock of %s: placed again for %g MHz",
+                missed.model, missed.fmax_mhz, tried, target.name, clock,
+            )  # fmt: skip
+        report = _build(_at_clock(options, target, clock), target, missing, progress)
         assert report.fmax_mhz is not None
         assert report.timing_met is not None
+        built.clear()
+        built[clock] = report
         return report.fmax_mhz, report.timing_met
 
     def search(_: Path) -> float:
-        return search_clock(PROBE_FACTOR * target.clock_mhz, available, place)
+        return search_clock(probe, available, place, gain=gain)
 
     with _removed_on_failure(options.out, missing):
         graph, samples = read_inputs(options)
         key = digest(
-            inputs_digest(options, target, graph, samples), repr(options.seeds),
+            inputs_digest(options, target, graph, samples), repr((options.seeds, probe, gain)),
             *tool_identities(target.device.family),
         )  # fmt: skip
-    return Steps(options.out).run("fastest", key, search, float)
+    try:
+        clock = Steps(options.out).run("clock", key, search, float)
+    except TargetError:
+        if options.fastest or not built:
+            raise
+        # No design is as fast as it is wanted with a lower clock: the one that missed it stays.
+        (clock,) = built
+    if clock in built:
+        return built[clock]
+    return _build(_at_clock(options, target, clock), target, missing, progress)
+
+
+def _at_clock(options: BuildOptions, target: Target, clock_mhz: float) -> BuildOptions:
+    """Return options for a clock; a model that has a plan for another one is planned anew."""
+    given = options.model
+    if isinstance(given, PlannedModel) and given.plan.clock_mhz != clock_mhz:
+        plan, others = choose_plan(
+            Candidates(able_architectures(options.arch, given.fixed)), given.fixed, target,
+            clock_mhz=clock_mhz, target_fps=options.target_fps,
+            layer_counters=options.layer_counters, batch=options.batch,
+        )  # fmt: skip
+        given = replace(given, plan=plan, others=others)
+    return replace(options, model=given, clock_mhz=clock_mhz)
 
 
 @contextlib.contextmanager

@@ -133,7 +133,10 @@ def test_wrong_model_keeps_the_previous_build(built, refused, tmp_path):
         (["--freq=-24"], "--freq must be positive, not -24"),
         (["--freq", "nan"], "--freq must be positive, not nan"),
         (["--freq", "1e300"], "nearest possible: 270 MHz"),
-        (["--target-fps", "1e9"], r"does not reach 1e\+09 .*at 24 MHz.*; use --target-fps \d+: "),
+        (
+            ["--target-fps", "1e9"],
+            r"does not reach 1e\+09 .*at 36\.75 MHz.*; use --target-fps \d+: ",
+        ),
         (["--target-fps", "0"], "--target-fps must be positive, not 0"),
         (["--target-fps", "inf"], "--target-fps must be positive, not inf"),
         (["--target-fps", "1e-320"], "--target-fps must be positive"),

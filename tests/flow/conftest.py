@@ -86,8 +86,8 @@ def fake_synthesis(monkeypatch):
         (out_dir / "nextpnr.log").write_text("placed\n")
         (out_dir / "floorplan.json").write_text('{"size": [1, 1], "path": [], "blocks": {}}\n')
         return SynthesisResult(
-            fmax_mhz=30.0, frequency_mhz=frequency_mhz, timing_met=frequency_mhz <= 30.0,
-            clocks={"clk": (30.0, frequency_mhz)}, resources={"lut": Resource(1234, 5280)},
+            fmax_mhz=40.0, frequency_mhz=frequency_mhz, timing_met=frequency_mhz <= 40.0,
+            clocks={"clk": (40.0, frequency_mhz)}, resources={"lut": Resource(1234, 5280)},
             cells={"SB_LUT4": 1000},
             files={"bitstream": "board_top.bin", "floorplan": "floorplan.json"},
             seconds={"yosys": 0.1, "nextpnr": 0.2},

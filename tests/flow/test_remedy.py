@@ -148,8 +148,8 @@ def test_a_lower_rate(fix, perceptron):
     error = refuse(graph, board, target_fps=1e6)
     assert error.reason.startswith("model 'perceptron' does not fit icebreaker (up5k) with --arch ")
     assert (
-        "; model 'perceptron' does not reach 1e+06 inferences/s on icebreaker at 24 MHz (24 cycles "
-        "each) with --arch engine: no array that fits takes fewer than "
+        "; model 'perceptron' does not reach 1e+06 inferences/s on icebreaker at 36.75 MHz (36 "
+        "cycles each) with --arch engine: no array that fits takes fewer than "
     ) in error.reason
     rate = int(re.match(r"use --target-fps (\d+): ", error.remedy)[1])
     reached = plan(graph, board, target_fps=rate)

@@ -156,7 +156,7 @@ def test_damaged_packets_are_counted_on_both_sides(built):
 
     fixed = BuildFolder.open(built.path).fixed
     codes = {"image": quantize_inputs(fixed, built.inputs)["image"][:3]}
-    timing = Timing(silence=0.012, reply=0.002, stall=0.002, pause=20e-6)
+    timing = Timing(silence=0.015, reply=0.002, stall=0.002, pause=20e-6)
     with BoardTransport(**simulated(built)) as board:
         device = Device(read_manifest(built.path), Line(board), timing)
         found = device.run_codes(codes)["scores"]
