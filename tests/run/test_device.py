@@ -48,7 +48,7 @@ def terminal():
 
 def simulated(built):
     verilog = (built.path / "board" / "board_top.v").read_text()
-    return {"verilog": verilog, "clk_hz": 24_000_000}
+    return {"verilog": verilog, "clk_hz": read_manifest(built.path).clock_mhz * 1e6}
 
 
 def with_manifest(built, folder, **changes):
@@ -112,7 +112,7 @@ def test_several_inputs_are_named(make_build):
 
 @pytest.mark.verilator
 def test_three_megabaud(make_build):
-    built = make_build("conv", link=Uart(3_000_000))
+    built = make_build("conv", link=Uart(3_000_000), clock_mhz=24.0)
     fixed = BuildFolder.open(built.path).fixed
     codes = {"image": quantize_inputs(fixed, built.inputs)["image"][:10]}
     with open_device(built.path, "sim") as device:
