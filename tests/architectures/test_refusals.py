@@ -41,12 +41,12 @@ def refused_by_streaming(rng):
 
 
 def refused_by_engine(rng):
-    """A state, and a concatenation whose codes do not fill words."""
+    """An output that is a state, and a concatenation whose codes do not fill words."""
     net = GraphBuilder("refused")
     total = kept_value(net)
     x = net.conv(total, rng.normal(size=(3, 4, 1, 1)))
     x = net.op("concat", x, total, axis=1, shape=[1, 7, 4, 4], name="joined")
-    return net.build(net.conv(x, rng.normal(size=(2, 7, 1, 1))))
+    return net.build(net.conv(x, rng.normal(size=(2, 7, 1, 1))), "old")
 
 
 def refused_by_table(rng):
