@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 MOST_FILES = 20
 
 FLOORS = """
-api cli
+api cli litex
 explore
 flow
 flow.starters
@@ -90,7 +90,7 @@ NETWORKS = {"ir", "reference", "passes", "quantize", "frontend", "samples", "ari
 """Top rooms that know networks, and no hardware but its geometry."""
 HARDWARE = {
     "api", "architecture", "architectures", "boards", "cli", "codegen", "engine", "explore", "flow",
-    "host", "parts", "place", "registers", "report", "rtl", "run", "sim", "streaming",
+    "host", "litex", "parts", "place", "registers", "report", "rtl", "run", "sim", "streaming",
 }  # fmt: skip
 WITH_AMARANTH = {
     "rtl", "boards", "boards.buses", "boards.hardware", "codegen", "sim",
