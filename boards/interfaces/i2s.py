@@ -1,6 +1,6 @@
 """The source I2S: a microphone whose clocks the board makes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -78,7 +78,7 @@ class I2s(Source):
         """Return a microphone that plays no sound: its samples are its arguments."""
         return FarEnd(Path(__file__).with_suffix(".h"), "I2sFarEnd")
 
-    def playing(self, samples: Any) -> FarEnd:
+    def playing(self, samples: Iterable[int]) -> FarEnd:
         """Return a microphone that hears samples of 16 bits, one per frame, then silence."""
         return FarEnd(Path(__file__).with_suffix(".h"), "I2sFarEnd",
                       [float(sample) for sample in samples])
