@@ -1,7 +1,8 @@
 // Runs the top of a board cycle by cycle; the other end of its link is a pipe.
 //
 // Ahead of this text stands what is beyond the board's pins: `Link`, the other end of its link, and `make_others`, which
-// makes those of sources and sinks. Arguments: numbers for the link. A command on stdin is two 64-bit words, COUNT and CYCLES, and COUNT bytes: these are sent, one behind the other;
+// makes those of sources and sinks of the numbers that each gets. Arguments: numbers for the link. Stdin begins with
+// the numbers of each of the others: how many, a 64-bit word, and these. A command on stdin is two 64-bit words, COUNT and CYCLES, and COUNT bytes: these are sent, one behind the other;
 // then the board runs until a byte has been received, but for no more than CYCLES. The answer on stdout is three words
 // (cycles since power-on, bytes received with a broken frame since then, bytes received that have not been reported)
 // and these bytes, then for each of the others the number of bytes that it has received, and these. The program ends
@@ -25,7 +26,14 @@ int main(int argc, char** argv) {
     VerilatedContext context;
     Vtop top{&context, "TOP"};
     Link link{arguments};
-    const auto others = make_others();
+    std::vector<std::vector<double>> numbers(OTHERS);
+    for (auto& given : numbers) {
+        uint64_t count;
+        if (!read_all(&count, sizeof count)) return 2;
+        given.resize(count);
+        if (!read_all(given.data(), count * sizeof(double))) return 2;
+    }
+    const auto others = make_others(numbers);
     uint64_t cycle = 0;
     const auto step = [&] {
         top.clk = 0;

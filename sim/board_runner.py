@@ -9,6 +9,8 @@ import subprocess
 import time
 from pathlib import Path
 
+import numpy as np
+
 from nnef_hw.boards import interfaces
 from nnef_hw.boards.interfaces import CLOCK, DEFAULT_LINK, Direction
 from nnef_hw.errors import CheckError, ToolError
@@ -97,11 +99,12 @@ def _prelude(link, others):
     texts = [path.read_text() for path in paths]
     lines = [line for text in texts for line in text.splitlines() if line not in _ONCE]
     lines.append(f"using Link = nnef_hw::{link.name};")
-    lines.append("static std::vector<std::unique_ptr<nnef_hw::FarEnd>> make_others() {")
+    lines.append(f"constexpr size_t OTHERS = {len(others)};")
+    lines.append("static std::vector<std::unique_ptr<nnef_hw::FarEnd>> make_others(")
+    lines.append("        [[maybe_unused]] const std::vector<std::vector<double>>& numbers) {")
     lines.append("    std::vector<std::unique_ptr<nnef_hw::FarEnd>> others;")
-    for other in others:
-        arguments = ", ".join(repr(float(x)) for x in other.arguments)
-        made = f"std::make_unique<nnef_hw::{other.name}>(std::vector<double>{{{arguments}}})"
+    for n, other in enumerate(others):
+        made = f"std::make_unique<nnef_hw::{other.name}>(numbers[{n}])"
         lines.append(f"    others.push_back({made});")
     return "\n".join([*lines, "    return others;", "}", ""])
 
@@ -124,6 +127,9 @@ class BoardTransport:
         little off the board's as it is in reality.
     others : Sequence[Interface]
         Sources and sinks whose other ends take part.
+    numbers : Mapping[str, Sequence[float]], optional
+        What other ends are made with in place of their own arguments, by the interface's name: the
+        samples that a microphone hears.
     top : str
         Name of the module; has at least the ports ``clk``, and the pins of link and others.
     cache_dir : Path, optional
@@ -138,7 +144,15 @@ class BoardTransport:
     """
 
     def __init__(
-        self, verilog, *, clk_hz, link=DEFAULT_LINK, others=(), top="board_top", cache_dir=None
+        self,
+        verilog,
+        *,
+        clk_hz,
+        link=DEFAULT_LINK,
+        others=(),
+        numbers=None,
+        top="board_top",
+        cache_dir=None,
     ):
         self.others = tuple(others)
         self._others_received = [b"" for _ in self.others]
@@ -150,7 +164,12 @@ class BoardTransport:
         ports = {CLOCK: "in"}
         for interface in (link, *self.others):
             ports |= {name: _DIRECTIONS[use.direction] for name, use in interface.pins.items()}
-        prelude = _prelude(far_end, [interface.far_end(clk_hz) for interface in self.others])
+        ends = [interface.far_end(clk_hz) for interface in self.others]
+        given = [
+            np.asarray((numbers or {}).get(interface.name, end.arguments), "<f8")
+            for interface, end in zip(self.others, ends, strict=True)
+        ]
+        prelude = _prelude(far_end, ends)
         model = build_model(
             verilog + PLL_MODELS, top=top, harness=_HARNESS, prelude=prelude,
             ports=ports, cache_dir=cache_dir,
@@ -159,6 +178,8 @@ class BoardTransport:
             [model.executable, *map(repr, far_end.arguments)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         )  # fmt: skip
+        for one in given:
+            self._process.stdin.write(_SIZE.pack(len(one)) + one.tobytes())
 
     def __enter__(self):
         return self

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from nnef_hw.boards.hardware.beats import BeatSerializer, beat_bytes
 from nnef_hw.boards.hardware.counters import InferenceCounters, LayerCounters
-from nnef_hw.boards.hardware.frames import BYTE_LAYOUT, FrameMerger, FrameSplitter
+from nnef_hw.boards.hardware.frames import BYTE_LAYOUT, FrameGate, FrameMerger, FrameSplitter
 from nnef_hw.boards.hardware.link import PacketLink
 from nnef_hw.boards.hardware.loader import ImageLoader
 from nnef_hw.boards.hardware.phy import MIN_BYTE_CYCLES, pin_members
@@ -123,6 +123,9 @@ class LinkedCore(wiring.Component):
         self.with_image = "image" in accelerator.signature.members
         self.sources = {name: _made(source, clk_hz, self.layouts[name])
                         for name, source in sources.items()}
+        # what does not wait for the host must not wait for its reader either
+        self.gated = {} if all(x.waits for x in sources.values()) else {
+            name: beats for name, beats in frames.items() if name[0] == "o"}
         self.sinks = {name: [_made(sink, clk_hz, self.layouts[name]) for sink in found]
                       for name, found in sinks.items()}
         self.pins = pin_members(link, self.phy)
@@ -318,6 +321,11 @@ class LinkedCore(wiring.Component):
 
     def _shared(self, m, restart, name, host):
         """Return a stream to the host and to all other sinks of an output."""
+        if name in self.gated:
+            gate = FrameGate(self.layouts[name], self.gated[name])
+            m.submodules[f"{name}_gate"] = restart(gate)
+            wiring.connect(m, gate.o, host)
+            host = gate.i
         if not self.sinks.get(name):
             return host
         fork = Fork(self.layouts[name], branches=1 + len(self.sinks[name]))

@@ -10,8 +10,9 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from nnef_hw.boards.hardware.beats import BeatSerializer, beat_bytes, code_bytes
+from nnef_hw.rtl.streams.stream import Fifo
 
-__all__ = ["BYTE_LAYOUT", "FrameMerger", "FrameSplitter"]
+__all__ = ["BYTE_LAYOUT", "FrameGate", "FrameMerger", "FrameSplitter"]
 
 BYTE_LAYOUT = data.StructLayout({"data": data.ArrayLayout(8, 1), "last": 1})
 """A beat of the packets' feeder where beats of several formats follow each other."""
@@ -123,4 +124,50 @@ class FrameMerger(wiring.Component):
                 ]
                 with m.If(port.valid & port.ready & port.p.last):
                     m.d.sync += turn.eq((n + 1) % len(self.layouts))
+        return m
+
+
+class FrameGate(wiring.Component):
+    """Pass whole frames on while somebody takes them, and drop whole ones otherwise.
+
+    It never lets a beat wait. A frame that begins while beats of an earlier one are still there is
+    dropped.
+
+    Parameters
+    ----------
+    layout : data.StructLayout
+        Payload.
+    beats : int
+        Beats of a frame.
+
+    Members
+    -------
+    i, o : stream.Signature(layout)
+
+    Attributes
+    ----------
+    latency : int
+        Cycles from a beat to the same one at ``o``.
+    """
+
+    latency = Fifo.latency
+
+    def __init__(self, layout, beats):
+        self.beats = beats
+        super().__init__({"i": In(stream.Signature(layout)), "o": Out(stream.Signature(layout))})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.queue = queue = Fifo(self.i.payload.shape(), depth=max(2, self.beats))
+        begins, passes, passed = Signal(init=1), Signal(), Signal()
+        m.d.comb += [
+            # an empty queue has room for all of a frame
+            passes.eq(Mux(begins, ~queue.o.valid, passed)),
+            queue.i.payload.eq(self.i.payload),
+            queue.i.valid.eq(self.i.valid & passes),
+            self.i.ready.eq(1),
+        ]
+        wiring.connect(m, queue.o, wiring.flipped(self.o))
+        with m.If(self.i.valid):
+            m.d.sync += [begins.eq(self.i.p.last), passed.eq(passes)]
         return m

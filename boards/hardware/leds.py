@@ -1,10 +1,10 @@
-"""The class of a network's latest result on LEDs."""
+"""The class of a network's latest result on LEDs, and events on a pin."""
 
 from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["ClassLeds"]
+__all__ = ["ClassLeds", "EventOnPin"]
 
 
 class ClassLeds(wiring.Component):
@@ -99,4 +99,87 @@ class ClassLeds(wiring.Component):
                 m.d.sync += self.leds.eq(1 << found if self.count == self.classes else found)
                 if not self.is_index:
                     m.d.sync += [is_first.eq(1), number.eq(0)]
+        return m
+
+
+class EventOnPin(wiring.Component):
+    """Add up a class's codes of the last steps, and raise a pin when the sum reaches a cutoff.
+
+    Golden model: :meth:`nnef_hw.boards.interfaces.event_pin.EventPin.events`. It takes a beat per
+    cycle and never lets one wait.
+
+    Parameters
+    ----------
+    layout : data.StructLayout
+        Payload of the accelerator's output stream.
+    codes : int
+        Codes of a frame.
+    channels : int
+        Codes of a pixel; its beats have room for them and perhaps some more.
+    place : int
+        Place of the class's code in a frame.
+    mean : int
+        Steps whose codes are added.
+    quiet : int
+        Steps that the pin is high; it is low for a step, at least, before the next event.
+    cutoff : int
+        The least sum that is an event.
+
+    Members
+    -------
+    i : In(stream.Signature(layout))
+        Beats of the accelerator.
+    alert : Out(1)
+
+    Attributes
+    ----------
+    latency : int
+        Cycles from a frame's last beat to the pin.
+    """
+
+    latency = 1
+
+    def __init__(self, layout, *, codes, channels, place, mean, quiet, cutoff):
+        if not 0 <= place < codes or codes % channels:
+            raise ValueError(f"code {place} is not among {codes} of pixels of {channels}")
+        self.layout, self.mean, self.quiet, self.cutoff = layout, mean, quiet, cutoff
+        lanes = layout["data"].shape.length
+        pixel, channel = divmod(place, channels)
+        self.beat = pixel * -(-channels // lanes) + channel // lanes
+        self.lane = channel % lanes
+        self.beats = codes // channels * -(-channels // lanes)
+        super().__init__({"i": In(stream.Signature(layout)), "alert": Out(1)})
+
+    def elaborate(self, platform):
+        m = Module()
+        code = self.layout["data"].shape.elem_shape
+        beat = Signal(range(self.beats))
+        score = Signal(code)
+        # those of earlier steps, the earliest one first
+        past = [Signal(code, name=f"past{n}") for n in range(self.mean - 1)]
+        missing = Signal(range(self.mean), init=self.mean - 1)
+        left = Signal(range(self.quiet + 1))
+        total = Signal(signed(Shape.cast(code).width + 1 + self.mean.bit_length()))
+        found = Signal()
+        latest = Signal(code)
+        given = self.i.p.data[self.lane]
+        m.d.comb += [
+            self.i.ready.eq(1),
+            latest.eq(Mux(beat == self.beat, given, score)),
+            total.eq(sum([latest, *past])),
+            found.eq((total >= self.cutoff) & (missing == 0) & (left == 0)),
+            self.alert.eq(left != 0),
+        ]
+        with m.If(self.i.valid):
+            m.d.sync += [score.eq(latest), beat.eq(beat + 1)]
+            with m.If(self.i.p.last):
+                m.d.sync += beat.eq(0)
+                if past:
+                    m.d.sync += [past[n].eq(x) for n, x in enumerate([*past[1:], latest])]
+                with m.If(missing != 0):
+                    m.d.sync += missing.eq(missing - 1)
+                with m.If(found):
+                    m.d.sync += left.eq(self.quiet)
+                with m.Elif(left != 0):
+                    m.d.sync += left.eq(left - 1)
         return m

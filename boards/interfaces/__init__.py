@@ -9,9 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from nnef_hw.boards.interfaces.bus import BUS_DATA, BUSES, Bus, find_bus
+from nnef_hw.boards.interfaces.event_pin import EventPin
+from nnef_hw.boards.interfaces.i2s import I2s
 from nnef_hw.boards.interfaces.interface import (
     ChosenSink,
+    ChosenSource,
     FarEnd,
+    Feed,
     Interface,
     Option,
     Result,
@@ -35,21 +39,24 @@ from nnef_hw.errors import UsageError
 
 __all__ = [
     "ANY_NUMBER", "BUSES", "BUS_DATA", "CLOCK", "DEFAULT_LINK", "LINKS", "PLAIN_STREAMS", "SINKS",
-    "STATUS", "Bus", "ChosenSink", "ClassOnLeds", "Direction", "FarEnd", "HostLink", "Interface",
-    "Link", "Option", "PinUse", "PinUser", "Pins", "PlainStreams", "Result",
-    "Sink", "SinkWish", "Source", "Spi", "Uart", "find_bus", "find_link", "find_sink",
-    "find_streams", "link_names", "link_of", "link_options", "sink_names", "sink_of",
+    "SOURCES", "STATUS", "Bus", "ChosenSink", "ChosenSource", "ClassOnLeds", "Direction",
+    "EventPin", "FarEnd", "Feed", "HostLink", "I2s", "Interface", "Link", "Option", "PinUse",
+    "PinUser", "Pins", "PlainStreams", "Result", "Sink", "SinkWish", "Source", "SourceWish", "Spi",
+    "Uart", "find_bus", "find_link", "find_sink", "find_source", "find_streams", "link_names",
+    "link_of", "link_options", "sink_names", "sink_of", "source_of",
 ]
 
 LINKS: tuple[HostLink, ...] = (Uart(), Spi())
 """Every link to a host, with its options as they are by default."""
 DEFAULT_LINK = LINKS[0]
-SINKS: tuple[type[ChosenSink], ...] = (ClassOnLeds,)
+SINKS: tuple[type[ChosenSink], ...] = (ClassOnLeds, EventPin)
 """Every sink that a user may choose for an output."""
+SOURCES: tuple[type[ChosenSource], ...] = (I2s,)
+"""Every source that a user may choose for an input."""
 PLAIN_STREAMS = PlainStreams()
 
 
-for _sink in SINKS:
+for _sink in (*SINKS, *SOURCES):
     if _sink.__abstractmethods__:
         raise TypeError(f"{_sink.__name__} does not say its {', '.join(_sink.__abstractmethods__)}")
 
@@ -64,10 +71,13 @@ class SinkWish:
         Its class.
     output
         Output of the network; None is the only one.
+    options
+        Values of its options, by name.
     """
 
     kind: type[ChosenSink]
     output: str | None = None
+    options: tuple[tuple[str, object], ...] = ()
 
     @property
     def title(self) -> str:
@@ -79,6 +89,32 @@ class SinkWish:
         """Pins that any sink of this class needs."""
         return {name: PinUse(direction, ANY_NUMBER)
                 for name, direction in self.kind.board_pins.items()}
+
+
+@dataclass(frozen=True)
+class SourceWish:
+    """A source that a user asks for.
+
+    Parameters
+    ----------
+    kind
+        Its class.
+    input
+        Input of the network; None is the only one.
+    """
+
+    kind: type[ChosenSource]
+    input: str | None = None
+
+    @property
+    def title(self) -> str:
+        """Name of the source in messages."""
+        return f"{self.kind.sort} {self.kind.name}"
+
+    @property
+    def pins(self) -> Mapping[str, PinUse]:
+        """Pins that any source of this class needs."""
+        return {name: PinUse(direction) for name, direction in self.kind.board_pins.items()}
 
 
 def link_names() -> list[str]:
@@ -154,19 +190,67 @@ def sink_names() -> list[str]:
 
 
 def find_sink(text: str) -> SinkWish:
-    """Return the sink of a text, ``NAME`` or ``OUTPUT=NAME``.
+    """Return the sink of a text, ``[OUTPUT=]NAME`` or ``[OUTPUT=]NAME:OPTION=VALUE,...``.
 
     Raises
     ------
     UsageError
-        If there is no such sink.
+        If there is no such sink, or it has no such option, or not with such a value.
     """
-    output, _, name = text.rpartition("=")
+    chosen, _, options = text.partition(":")
+    output, _, name = chosen.rpartition("=")
     for sink in SINKS:
         if sink.name == name:
-            return SinkWish(sink, output or None)
+            return SinkWish(sink, output or None, _options(sink, options))
     raise UsageError(f"there is no sink {name!r}",
                      remedy=f"use --sink {' or '.join(sink_names())}, or OUTPUT=NAME")
+
+
+def _options(sink: type[ChosenSink], text: str) -> tuple[tuple[str, object], ...]:
+    known = {option.name: option for option in sink.options}
+    found = []
+    for one in filter(None, text.split(",")):
+        name, _, value = one.partition("=")
+        if name not in known:
+            options = f"its options are {', '.join(known)}" if known else "it has no options"
+            raise UsageError(f"the sink {sink.name} has no option {name!r}", remedy=options)
+        try:
+            found.append((name, known[name].type(value)))
+        except ValueError as error:
+            raise UsageError(f"{value!r} is no value of {name}, an option of the sink {sink.name}",
+                             remedy=f"give the {known[name].help}") from error
+    return tuple(found)
+
+
+def find_source(text: str) -> SourceWish:
+    """Return the source of a text, ``[INPUT=]NAME``.
+
+    Raises
+    ------
+    UsageError
+        If there is no such source.
+    """
+    feed, _, name = text.rpartition("=")
+    for source in SOURCES:
+        if source.name == name:
+            return SourceWish(source, feed or None)
+    names = " or ".join(source.name for source in SOURCES)
+    raise UsageError(f"there is no source {name!r}", remedy=f"use --source {names}, or INPUT=NAME")
+
+
+def source_of(entry: Mapping[str, Any]) -> ChosenSource:
+    """Return the source that an entry of a manifest's ``sources`` describes.
+
+    Raises
+    ------
+    UsageError
+        If it is none that is known.
+    """
+    for source in SOURCES:
+        if source.name == entry["kind"]:
+            return source.from_json(entry)
+    raise UsageError(f"the build has a source {entry['kind']!r}, which is not known",
+                     remedy=f"build it with --source {' or '.join(x.name for x in SOURCES)}")
 
 
 def sink_of(entry: Mapping[str, Any]) -> ChosenSink:

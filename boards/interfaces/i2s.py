@@ -1,12 +1,12 @@
 """The source I2S: a microphone whose clocks the board makes."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from nnef_hw.boards.interfaces.interface import FarEnd, Source
+from nnef_hw.boards.interfaces.interface import ChosenSource, FarEnd, Feed
 from nnef_hw.boards.interfaces.pins import Direction, PinUse
 from nnef_hw.errors import TargetError, UsageError
 
@@ -19,7 +19,7 @@ LEAST_CYCLES = 2
 
 
 @dataclass(frozen=True)
-class I2s(Source):
+class I2s(ChosenSource):
     """A microphone with I2S, which gets its clocks from the board: left channel, 16 of its bits.
 
     INMP441, ICS-43434 and SPH0645 give 24 bits in a slot of 32, of which the upper 16 are taken.
@@ -44,6 +44,10 @@ class I2s(Source):
     frame: int
 
     name = "i2s"
+    waits = False
+    board_pins = {"i2s_bclk": Direction.OUTPUT, "i2s_ws": Direction.OUTPUT,
+                  "i2s_data": Direction.INPUT}
+    lut = 120
     hardware = "nnef_hw.boards.hardware.i2s:I2sReceiver"
 
     def __post_init__(self) -> None:
@@ -52,8 +56,37 @@ class I2s(Source):
 
     @property
     def pins(self) -> Mapping[str, PinUse]:
-        return {"i2s_bclk": PinUse(Direction.OUTPUT), "i2s_ws": PinUse(Direction.OUTPUT),
-                "i2s_data": PinUse(Direction.INPUT)}
+        return {name: PinUse(direction) for name, direction in self.board_pins.items()}
+
+    @classmethod
+    def of(cls, feed: Feed) -> "I2s":
+        """Return the microphone of an input of audio, which decides the rate.
+
+        Raises
+        ------
+        TargetError
+            If the input is none of audio.
+        """
+        if feed.rate is None:
+            raise TargetError(
+                f"source {cls.name} gives samples of audio, and no front end reads input "
+                f"{feed.name!r}", remedy="put a front end before the network: --front FILE.toml")
+        return cls(feed.name, feed.rate, feed.codes)
+
+    @property
+    def frames_per_second(self) -> float:
+        """Frames that it gives per second."""
+        return self.rate / self.frame
+
+    def check_interval(self, cycles: int, clk_hz: int) -> None:
+        """Refuse an accelerator that takes so many cycles for a frame, if frames come faster."""
+        most = clk_hz * self.frame // self.rate
+        if cycles > most:
+            raise TargetError(
+                f"{self.title} gives {self.frame} samples every {most:,} cycles at "
+                f"{clk_hz / 1e6:g} MHz, and the network takes {cycles:,} for them",
+                remedy=f"give --target-fps {self.frames_per_second:g}, a faster --freq, or a board "
+                "with more multipliers")
 
     def check_clock(self, clk_hz: int) -> None:
         """Refuse a clock that is too slow."""
@@ -75,10 +108,5 @@ class I2s(Source):
         return cls(**{name: entry[name] for name in ("input", "rate", "frame")})
 
     def far_end(self, clk_hz: float) -> FarEnd:
-        """Return a microphone that plays no sound: its samples are its arguments."""
+        """Return a microphone that plays its arguments, samples of 16 bits, then silence."""
         return FarEnd(Path(__file__).with_suffix(".h"), "I2sFarEnd")
-
-    def playing(self, samples: Iterable[int]) -> FarEnd:
-        """Return a microphone that hears samples of 16 bits, one per frame, then silence."""
-        return FarEnd(Path(__file__).with_suffix(".h"), "I2sFarEnd",
-                      [float(sample) for sample in samples])

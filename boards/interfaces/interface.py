@@ -7,9 +7,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
+from nnef_hw.arithmetic.numerics import QType
 from nnef_hw.boards.interfaces.pins import Direction, PinUse
 
-__all__ = ["ChosenSink", "FarEnd", "Interface", "Option", "Result", "Sink", "Source"]
+__all__ = ["ChosenSink", "ChosenSource", "FarEnd", "Feed", "Interface", "Option", "Result", "Sink",
+           "Source"]
 
 
 @dataclass(frozen=True)
@@ -64,12 +66,34 @@ class Result:
         Where it is the number of a class, how many there are; None otherwise.
     image
         (height, width, channels) of its stream; None as long as there is no plan.
+    qtype
+        Its format; None as long as it has none.
     """
 
     name: str
     shape: tuple[int, ...]
     classes: int | None = None
     image: tuple[int, int, int] | None = None
+    qtype: QType | None = None
+
+
+@dataclass(frozen=True)
+class Feed:
+    """An input of a network, as a source is told of it.
+
+    Parameters
+    ----------
+    name
+        Its name.
+    codes
+        Codes of a frame, or of a step.
+    rate
+        Samples of audio per second that its reader expects; None if it reads no audio.
+    """
+
+    name: str
+    codes: int
+    rate: int | None = None
 
 
 class Interface(ABC):
@@ -143,6 +167,40 @@ class Source(Interface):
     """
 
     sort = "source"
+    waits: ClassVar[bool] = True
+    """Whether it can wait for the accelerator, and that for the host."""
+
+
+class ChosenSource(Source):
+    """A source that a user chooses for an input, in place of the host."""
+
+    board_pins: ClassVar[Mapping[str, Direction]]
+    """Names of the pins that it needs of a board."""
+    lut: ClassVar[int]
+    """LUTs that are set aside for its hardware."""
+    input: str
+    """Name of the input that it feeds."""
+
+    @classmethod
+    @abstractmethod
+    def of(cls, feed: Feed) -> "ChosenSource":
+        """Return the source of an input.
+
+        Raises
+        ------
+        TargetError
+            If it cannot give what the input takes.
+        """
+
+    @abstractmethod
+    def check_interval(self, cycles: int, clk_hz: int) -> None:
+        """Refuse an accelerator that takes so many cycles for a frame, if frames come faster.
+
+        Raises
+        ------
+        TargetError
+            With the numbers.
+        """
 
 
 class Sink(Interface):
@@ -166,9 +224,14 @@ class ChosenSink(Sink):
     output: str
     """Name of the output that goes there."""
 
+    @property
+    def given(self) -> Mapping[str, object]:
+        """Values of its options, by name."""
+        return {}
+
     @classmethod
     @abstractmethod
-    def of(cls, result: Result, available: Mapping[str, int]) -> "ChosenSink":
+    def of(cls, result: Result, available: Mapping[str, int], **options: Any) -> "ChosenSink":
         """Return the sink of an output.
 
         Parameters
@@ -177,6 +240,8 @@ class ChosenSink(Sink):
             The output.
         available
             How many pins the board has under each name of :attr:`board_pins`.
+        options
+            Its options, as far as they are given.
 
         Raises
         ------

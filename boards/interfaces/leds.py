@@ -51,7 +51,7 @@ class ClassOnLeds(ChosenSink):
     hardware = "nnef_hw.boards.hardware.leds:ClassLeds"
 
     @classmethod
-    def of(cls, result: Result, available: Mapping[str, int]) -> "ClassOnLeds":
+    def of(cls, result: Result, available: Mapping[str, int], **options: Any) -> "ClassOnLeds":
         """Return the sink of an output, on a board with so many LEDs.
 
         Raises
@@ -60,6 +60,7 @@ class ClassOnLeds(ChosenSink):
             If the output is no class and no vector of scores, or has more classes than the LEDs
             can show.
         """
+        assert not options, "it has none"
         where = f"sink {cls.name} cannot show output {result.name!r}"
         long = [extent for extent in result.shape if extent > 1]
         if result.classes is None and len(long) != 1:

@@ -13,7 +13,14 @@ from nnef_hw.api.build import Build
 from nnef_hw.api.show import Shown, framed, printed
 from nnef_hw.architecture.architecture import Timeline
 from nnef_hw.architectures import find_architecture
-from nnef_hw.boards.interfaces import BUS_DATA, DEFAULT_LINK, find_link, find_sink, find_streams
+from nnef_hw.boards.interfaces import (
+    BUS_DATA,
+    DEFAULT_LINK,
+    find_link,
+    find_sink,
+    find_source,
+    find_streams,
+)
 from nnef_hw.flow.options import BuildOptions, PlannedModel
 from nnef_hw.flow.pipeline import build
 from nnef_hw.flow.summary import make_report
@@ -126,6 +133,7 @@ class Plan(Shown):
         link: str = DEFAULT_LINK.name,
         baud: int | None = None,
         sinks: Sequence[str] = (),
+        sources: Sequence[str] = (),
         ip_name: str | None = None,
         bus: str | None = None,
         bus_data: str = BUS_DATA[False],
@@ -149,6 +157,8 @@ class Plan(Shown):
             ``uart`` or ``spi``, and the rate of the UART (1,000,000 by default).
         sinks
             Where outputs go besides the host, as ``--sink`` has it: ``"led"``, ``"scores=led"``.
+        sources
+            Where inputs come from in place of the host, as ``--source`` has it: ``"i2s"``.
         ip_name
             What the names of plain IP's modules begin with.
         bus, bus_data
@@ -170,7 +180,8 @@ class Plan(Shown):
                 BuildOptions(
                     model=self._model, out=folder, bitstream=bitstream, frames=frames,
                     seeds=seeds, link=find_link(link, baud=baud),
-                    sinks=tuple(map(find_sink, sinks)), ip_name=ip_name,
+                    sinks=tuple(map(find_sink, sinks)),
+                    sources=tuple(map(find_source, sources)), ip_name=ip_name,
                     streams=find_streams(bus, bus_data), **self._wishes,
                 ),
                 say,

@@ -100,7 +100,17 @@ def add_commands(commands: common.Commands) -> None:
         dest="sinks",
         metavar="[OUTPUT=]NAME",
         help="where an output goes besides the host: led shows the class that the network finds "
-        "on the board's LEDs; name the output if there are several",
+        "on the board's LEDs; pin:number=0,threshold=0.9,mean=3,quiet=32 raises a pin while a "
+        "class is heard; name the output if there are several",
+    )
+    sub.add_argument(
+        "--source",
+        action="append",
+        default=[],
+        dest="sources",
+        metavar="[INPUT=]NAME",
+        help="where an input comes from in place of the host: i2s is a microphone, for a network "
+        "with a --front; name the input if there are several",
     )
     sub.add_argument(
         "--layer-counters",
@@ -134,7 +144,13 @@ def _frames(text: str) -> int | Literal["all"]:
 
 
 def _build(options: argparse.Namespace) -> int:
-    from nnef_hw.boards.interfaces import find_link, find_sink, find_streams, link_options
+    from nnef_hw.boards.interfaces import (
+        find_link,
+        find_sink,
+        find_source,
+        find_streams,
+        link_options,
+    )
     from nnef_hw.flow.options import BuildOptions
     from nnef_hw.flow.pipeline import UP_TO_DATE, build
     from nnef_hw.report.model.conversion import to_json
@@ -162,6 +178,7 @@ def _build(options: argparse.Namespace) -> int:
         bitstream=not options.no_bitstream,
         link=find_link(options.link, **{x.name: getattr(options, x.name) for x in link_options()}),
         sinks=tuple(map(find_sink, options.sinks)),
+        sources=tuple(map(find_source, options.sources)),
         layer_counters=options.layer_counters,
         batch=options.batch,
         frames=options.frames,

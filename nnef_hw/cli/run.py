@@ -46,6 +46,12 @@ def add_commands(commands: Commands) -> None:
     sub.add_argument(
         "--samples", type=Path, metavar="S.npz", help="inputs (default: random frames)"
     )
+    sub.add_argument(
+        "--wav",
+        type=Path,
+        metavar="SOUND.wav",
+        help="play a sound to the microphone of the board; print the events on its pin",
+    )
     sub.add_argument("--limit", type=int, metavar="N", help="use the first N samples")
     sub.add_argument(
         "--stall",
@@ -116,6 +122,8 @@ def _sim(options: argparse.Namespace) -> int:
     from nnef_hw.run.artifacts import BuildFolder
     from nnef_hw.run.simulate import require_exact, simulate
 
+    if options.wav is not None:
+        return _hear(options)
     found = simulate(
         BuildFolder.open(options.build),
         options.samples,
@@ -127,6 +135,26 @@ def _sim(options: argparse.Namespace) -> int:
     )
     print_result(options, to_json(found))
     require_exact(found)
+    return 0
+
+
+def _hear(options: argparse.Namespace) -> int:
+    from nnef_hw.report.model.conversion import to_json
+    from nnef_hw.run.artifacts import BuildFolder
+    from nnef_hw.run.hear import hear, require_heard
+
+    found = hear(BuildFolder.open(options.build), options.wav)
+    if options.json:
+        print_json(to_json(found))
+    else:
+        for event in found.events:
+            print(f"{event.seconds:.2f} s {event.output} {event.number} {event.score:.2f}")
+        print(
+            f"{len(found.events)} events in {found.seconds:.2f} s of sound, {found.steps} steps; "
+            f"a step is computed in {found.duty:.1%} of the time between two; "
+            f"{found.cycles:,} cycles, {found.cycles_per_second:,} per second"
+        )
+    require_heard(found)
     return 0
 
 

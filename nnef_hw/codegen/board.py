@@ -14,7 +14,7 @@ from nnef_hw.architectures import find_architecture
 from nnef_hw.boards import Board
 from nnef_hw.boards.hardware.memory_pins import memory_pins, package_ports
 from nnef_hw.boards.hardware.top import board_top
-from nnef_hw.boards.interfaces import DEFAULT_LINK, Interface, link_of, sink_of
+from nnef_hw.boards.interfaces import DEFAULT_LINK, Interface, link_of, sink_of, source_of
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.errors import TargetError
 from nnef_hw.host.manifest import manifest_hash
@@ -86,9 +86,15 @@ def design_board(
     }
     link = link_of(manifest["link"])
     sinks = [sink_of(entry) for entry in manifest.get("sinks", ())]
-    names = {name: port.name for name, port in zip(graph.outputs, plan.outputs, strict=True)}
+    sources = [source_of(entry) for entry in manifest.get("sources", ())]
+    names = {
+        name: port.name
+        for tensors, found in ((graph.inputs, plan.inputs), (graph.outputs, plan.outputs))
+        for name, port in zip(tensors, found, strict=True)
+    }
     top, ports = board_top(
         board, accelerator, plan.clock_mhz, manifest_hash(manifest), link=link,
+        sources={names[source.input]: source for source in sources},
         sinks={names[x.output]: [y for y in sinks if y.output == x.output] for x in sinks},
         frames={port.name: port.beats for port in (*plan.inputs, *plan.outputs)}, queues=queues,
         layers=len(plan.stations) if plan.layer_counters else 0, batch=plan.batch,
@@ -113,6 +119,6 @@ def design_board(
         verilog = "\n".join([verilog, padded, pads_verilog()])
     return BoardDesign(
         verilog=verilog,
-        constraints=board_constraints(board, (link, *sinks), pins),
+        constraints=board_constraints(board, (link, *sources, *sinks), pins),
         suffix=toolchain_of(board.device.family).constraints_suffix,
     )

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 
 from nnef_hw.architecture.architecture import AcceleratorPlan, Port
-from nnef_hw.boards.interfaces import ChosenSink, Link
+from nnef_hw.boards.interfaces import ChosenSink, ChosenSource, Link
 from nnef_hw.frontend import graph_hash
 from nnef_hw.host.manifest import FORMAT_VERSION, IMAGE, MODULE, answer_hash, probe_codes
 from nnef_hw.ir import Graph
@@ -24,6 +24,7 @@ def make_manifest(
     generator: str,
     link: Link,
     sinks: Sequence[ChosenSink] = (),
+    sources: Sequence[ChosenSource] = (),
     module: str = MODULE,
     bitstream: bytes | None = None,
 ) -> dict[str, object]:
@@ -35,7 +36,8 @@ def make_manifest(
     ``port`` is the prefix of the accelerator's ports for a tensor.
     ``image`` is (height, width, channels) in stream order; a tensor of another shape is reshaped by
     the host in NCHW order. ``link`` is the way to the host, and ``sinks`` are where outputs go
-    besides; ``module`` is the accelerator's name in the Verilog; ``bitstream`` the hash of the
+    besides; ``sources`` are where inputs come from in place of the host;
+    ``module`` is the accelerator's name in the Verilog; ``bitstream`` the hash of the
     manifest that a bitstream was made with, if that is another one.
     """
     return {
@@ -74,6 +76,7 @@ def make_manifest(
             **({"counted_layers": len(plan.stations)} if plan.layer_counters else {}),
         },
         **({"sinks": [sink.to_json() for sink in sinks]} if sinks else {}),
+        **({"sources": [source.to_json() for source in sources]} if sources else {}),
         **_memories(graph, plan),
         **({} if bitstream is None else {"bitstream": {"manifest": bitstream.hex()}}),
         "files": {

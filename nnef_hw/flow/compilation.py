@@ -16,6 +16,7 @@ from nnef_hw.flow.options import BuildOptions, PlannedModel
 from nnef_hw.flow.remedy import Asked, Ways, remedied
 from nnef_hw.flow.reporting import library_versions
 from nnef_hw.flow.sinks import bind_sinks
+from nnef_hw.flow.sources import bind_sources, check_rates
 from nnef_hw.flow.steps import Compiled, Steps
 from nnef_hw.flow.summary import describe_steps
 from nnef_hw.flow.survey import narrowed
@@ -63,8 +64,8 @@ def inputs_digest(
         repr((options.arch, options.clock_mhz or target.clock_mhz)),
         repr((options.target_fps, options.batch)),
         repr((options.scheme, options.accuracy_drop, options.stream)),
-        repr((options.link, options.sinks, options.layer_counters, options.ip_name)),
-        repr(options.streams),
+        repr((options.link, options.sinks, options.sources, options.layer_counters)),
+        repr((options.ip_name, options.streams)),
         *library_versions(),
     )  # fmt: skip
 
@@ -100,6 +101,7 @@ def compile_design(
             )
         else:
             made = _plan(options, target, graph, samples, progress)
+        check_rates(bind_sources(options.sources, made.fixed), made.plan)
         fixed, canonical, plan = made.fixed, made.canonical, made.plan
         emit(folder, fixed, canonical, plan, made.samples, target, options, base)
         # Before the new Verilog is in place: an interruption in between costs time, not trust.

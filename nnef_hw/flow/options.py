@@ -21,6 +21,7 @@ from nnef_hw.boards.interfaces import (
     HostLink,
     PlainStreams,
     SinkWish,
+    SourceWish,
 )
 from nnef_hw.codegen.board import check_clock
 from nnef_hw.codegen.ip import is_ip_name
@@ -108,6 +109,8 @@ class BuildOptions:
         Link to the host, with its options.
     sinks
         Where outputs go besides the host.
+    sources
+        Where inputs come from that are not the host's.
     layer_counters
         Let the board count what every layer does.
     batch
@@ -143,6 +146,7 @@ class BuildOptions:
     bitstream: bool = True
     link: HostLink = DEFAULT_LINK
     sinks: tuple[SinkWish, ...] = ()
+    sources: tuple[SourceWish, ...] = ()
     layer_counters: bool = False
     batch: int = 1
     frames: int | Literal["all"] | None = None
@@ -188,12 +192,13 @@ def check_options(options: BuildOptions) -> Target:
     _check_bus(options)
     if isinstance(target, Board):
         check_clock(target, options.clock_mhz or target.clock_mhz, (options.link,))
-        plan_pins(target, (options.link, *options.sinks))
-        if options.sinks:
-            more = sum(wish.kind.lut for wish in options.sinks)
+        wishes = (*options.sources, *options.sinks)
+        plan_pins(target, (options.link, *wishes))
+        if wishes:
+            more = sum(wish.kind.lut for wish in wishes)
             target = replace(target, link_lut=target.link_lut + more)
-    elif options.sinks:
-        titles = " and ".join(wish.title for wish in options.sinks)
+    elif options.sinks or options.sources:
+        titles = " and ".join(wish.title for wish in (*options.sources, *options.sinks))
         raise UsageError(f"the {titles} needs a board", remedy="omit it, or choose a --board")
     elif options.layer_counters:
         raise UsageError("--layer-counters needs a board", remedy="omit them, or choose a --board")

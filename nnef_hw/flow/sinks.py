@@ -44,7 +44,8 @@ def bind_sinks(
     sinks: list[ChosenSink] = []
     for wish in wishes:
         result = _result(graph, _output(wish, graph), images)
-        sinks.append(wish.kind.of(result, count_pins(board, wish.kind.board_pins)))
+        available = count_pins(board, wish.kind.board_pins)
+        sinks.append(wish.kind.of(result, available, **dict(wish.options)))
     return tuple(sinks)
 
 
@@ -70,7 +71,8 @@ def _output(wish: SinkWish, graph: Graph) -> str:
 def _result(graph: Graph, name: str, images: dict[str, tuple[int, int, int]]) -> Result:
     """Return the facts about an output that a sink has to know."""
     shape = sample_extents(graph.tensor(name).shape)
-    return Result(name, tuple(shape), _classes(graph, name), images.get(name))
+    qtype = graph.tensor(name).qtype
+    return Result(name, tuple(shape), _classes(graph, name), images.get(name), qtype)
 
 
 def _classes(graph: Graph, name: str) -> int | None:

@@ -7,7 +7,15 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 from nnef_hw.architecture.architecture import AcceleratorPlan
-from nnef_hw.boards.interfaces import DEFAULT_LINK, HostLink, SinkWish, link_of, sink_of
+from nnef_hw.boards.interfaces import (
+    DEFAULT_LINK,
+    HostLink,
+    SinkWish,
+    SourceWish,
+    link_of,
+    sink_of,
+    source_of,
+)
 from nnef_hw.errors import UsageError, raise_all
 from nnef_hw.flow.cache import cached_step, finished_step
 from nnef_hw.flow.fixed import Judged, judge_model
@@ -26,7 +34,8 @@ __all__ = ["base_digest", "base_options", "compile_weights", "copy_board", "inhe
 _DECIDED = {
     "device": "--device", "ip_name": "--ip-name", "clock_mhz": "--freq", "fastest": "--freq",
     "seeds": "--seeds", "target_fps": "--target-fps", "arch": "--arch", "sinks": "--sink",
-    "layer_counters": "--layer-counters", "batch": "--batch", "streams": "--bus",
+    "sources": "--source", "layer_counters": "--layer-counters", "batch": "--batch",
+    "streams": "--bus",
 }  # fmt: skip
 """Options that a bitstream has decided."""
 
@@ -63,7 +72,13 @@ def base_options(options: BuildOptions) -> BuildOptions:
     return replace(
         options, board=options.board or manifest["board"], arch=manifest["arch"],
         clock_mhz=manifest["clock_mhz"], link=link_of(manifest["link"]),
-        sinks=tuple(SinkWish(type(x), x.output) for x in map(sink_of, manifest.get("sinks", ()))),
+        sinks=tuple(
+            SinkWish(type(x), x.output, tuple(x.given.items()))
+            for x in map(sink_of, manifest.get("sinks", ()))
+        ),
+        sources=tuple(
+            SourceWish(type(x), x.input) for x in map(source_of, manifest.get("sources", ()))
+        ),
         bitstream=False,
     )  # fmt: skip
 

@@ -2,7 +2,7 @@
 """A microphone with I2S: its clocks, its samples, and what is lost."""
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -124,21 +124,10 @@ def test_says_what_it_needs():
     assert I2s.from_json(json.loads(json.dumps(source.to_json()))) == source
     with pytest.raises(UsageError, match="positive rate"):
         I2s("audio", 0, 512)
-    assert source.playing([1, -2]).arguments == [1.0, -2.0]
     with pytest.raises(ValueError, match="at least 2 cycles"):
         I2sReceiver(LAYOUT, edges=2, cycles=3, frame=1)
     with pytest.raises(ValueError, match="a code of 16 bits"):
         I2sReceiver(beat_layout(bits=8, signed=True, lanes=1), edges=1, cycles=8, frame=1)
-
-
-@dataclass(frozen=True)
-class Playing(I2s):
-    """The source, with a microphone that hears samples in simulation."""
-
-    samples: tuple[int, ...] = ()
-
-    def far_end(self, clk_hz):
-        return self.playing(self.samples)
 
 
 @pytest.mark.verilator
@@ -147,19 +136,19 @@ def test_features_of_a_microphone_on_a_board(rng):
     front = LogMel(rate=8_000, window=32, hop=16, points=32, bands=4, high=4_000.0)
     requant = choose_log_mel(front, QType(8, signed=True, scale=1 / 255, zero_point=-128))
     board = find_board("icebreaker")
-    pins = {"i2s_bclk": "@3", "i2s_ws": "@48", "i2s_data": "@46"}
-    board = replace(board, pins={**board.pins, **pins}, clock_mhz=board.input_mhz)
+    board = replace(board, clock_mhz=board.input_mhz)
     part = parts.LogMel(
         window=32, hop=16, points=32, lengths=requant.bank.lengths, frames=0, out_bits=8,
         out_signed=True, in_dsp=True, ram=board.device.ram,
     )  # fmt: skip
     samples = sounds(rng, 1_200)["noise"]
-    source = Playing("audio", 16_000, 16, tuple(samples.tolist()))
+    source = I2s("audio", 16_000, 16)
     top, ports = board_top(
         board, part.build(requant=requant), sources={"i": source}, frames={"i": 16, "o": 4}
     )
     verilog = to_verilog(top, name="board_top", ports=ports)
-    with BoardTransport(verilog, clk_hz=12_000_000, others=[source]) as transport:
+    heard = {"i2s": samples}
+    with BoardTransport(verilog, clk_hz=12_000_000, others=[source], numbers=heard) as transport:
         host = Host(transport)
         assert host.open(bytes(32)).in_bytes == 0
         read = b""
@@ -168,6 +157,6 @@ def test_features_of_a_microphone_on_a_board(rng):
     found = np.frombuffer(read[: 15 * 4], np.int8).reshape(15, 4)
     # The host's greeting began the stream anew, somewhere in the sound, and within a sample.
     past = np.zeros(16, np.int64)
-    heard = (requant.apply(np.concatenate([past, samples[n:]]))[2:15] for n in range(900))
-    assert sum(np.array_equal(frames, found[2:]) for frames in heard) == 1
+    possible = (requant.apply(np.concatenate([past, samples[n:]]))[2:15] for n in range(900))
+    assert sum(np.array_equal(frames, found[2:]) for frames in possible) == 1
     assert len(np.unique(found)) > 10

@@ -168,8 +168,10 @@ class TestClassOnLeds:
     def test_wishes(self):
         assert find_sink("led") == SinkWish(ClassOnLeds)
         assert find_sink("a=b=led") == SinkWish(ClassOnLeds, "a=b")
-        assert [sink.name for sink in SINKS] == ["led"]
-        with pytest.raises(UsageError, match="there is no sink 'lamp'; use --sink led, or OUTPUT="):
+        assert [sink.name for sink in SINKS] == ["led", "pin"]
+        with pytest.raises(
+            UsageError, match="there is no sink 'lamp'; use --sink led or pin, or OUTPUT="
+        ):
             find_sink("scores=lamp")
         with pytest.raises(UsageError, match="has a sink 'lamp', which is not known"):
             sink_of({"kind": "lamp"})

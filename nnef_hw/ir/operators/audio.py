@@ -22,6 +22,10 @@ LOG_MEL = tuple(field.name for field in fields(LogMel))
 """Attributes of a ``log_mel`` that say what it computes of its samples."""
 
 
+MICRO_RATE = 16_000
+"""Samples per second of a ``micro_frontend``, which takes no others."""
+
+
 class FrontAttributes(Attributes):
     """Attributes of every front end of audio."""
 
@@ -29,6 +33,11 @@ class FrontAttributes(Attributes):
     @abstractmethod
     def limits(self) -> tuple[float, float]:
         """The least and the greatest feature that a format needs."""
+
+    @property
+    @abstractmethod
+    def rate(self) -> int:
+        """Samples per second."""
 
     @abstractmethod
     def frames(self, samples: int) -> int:
@@ -63,6 +72,11 @@ class LogMelAttributes(FrontAttributes):
         """The least and the greatest feature."""
         return self.front.lowest, self.front.highest
 
+    @property
+    def rate(self) -> int:
+        """Samples per second."""
+        return self.front.rate
+
     def frames(self, samples: int) -> int:
         """Return how many frames there are in so many samples."""
         return max(0, (samples + self.before - self.front.reach) // self.front.hop + 1)
@@ -92,6 +106,11 @@ class MicroFrontendAttributes(FrontAttributes):
     def limits(self) -> tuple[float, float]:
         """The least and the greatest feature."""
         return 0.0, self.front.highest * self.scale
+
+    @property
+    def rate(self) -> int:
+        """Samples per second."""
+        return MICRO_RATE
 
     def frames(self, samples: int) -> int:
         """Return how many frames there are in so many samples."""

@@ -1,0 +1,25 @@
+// Somebody who watches a pin: the cycle of each change and the level then, 64 bits of each.
+
+#pragma once
+
+#include "far_end.h"
+
+namespace nnef_hw {
+
+class EventPinFarEnd final : public FarEnd {
+public:
+    explicit EventPinFarEnd(const std::vector<double>&) {}
+
+    void sample(const Vtop& top, uint64_t cycle) override {
+        const uint64_t level = top.alert;
+        if (level == m_level) return;
+        m_level = level;
+        for (const uint64_t word : {cycle, level})
+            for (int shift = 0; shift < 64; shift += 8) bytes.push_back(word >> shift & 0xff);
+    }
+
+private:
+    uint64_t m_level = 0;
+};
+
+}  // namespace nnef_hw

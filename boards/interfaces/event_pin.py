@@ -1,0 +1,154 @@
+"""The sink pin: a pin that is high for a while after a network has found something."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from fractions import Fraction
+from math import ceil, prod
+from pathlib import Path
+from struct import Struct
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from nnef_hw.boards.interfaces.interface import ChosenSink, FarEnd, Option, Result
+from nnef_hw.boards.interfaces.pins import Direction, PinUse
+from nnef_hw.errors import TargetError, UsageError
+
+__all__ = ["EventPin"]
+
+PIN = "alert"
+MOST_STEPS = 16
+"""Steps of a mean, at most: a register holds the score of each."""
+_CHANGE = Struct("<2Q")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EventPin(ChosenSink):
+    """A pin that is high for ``quiet`` steps from an event on: a mean of scores is high enough.
+
+    The mean is that of a class's scores in the last ``mean`` steps. The pin is low for a step, at
+    least, before a further event. A reset forgets all scores.
+
+    Parameters
+    ----------
+    output
+        Output of the network.
+    number
+        Number of the class in the output.
+    mean
+        Steps of the mean.
+    quiet
+        Steps that the pin is high.
+    cutoff
+        The least sum of codes that is an event.
+    codes, channels
+        Codes of a frame of the output's stream, and of a pixel of it.
+    place
+        Place of the class's code among them.
+    threshold
+        The real mean that ``cutoff`` stands for.
+    """
+
+    output: str
+    number: int
+    mean: int
+    quiet: int
+    cutoff: int
+    codes: int
+    channels: int
+    place: int
+    threshold: float
+
+    name = "pin"
+    options = (
+        Option("number", int, "class that it shows (0)"),
+        Option("threshold", float, "least mean of its scores (0.5)"),
+        Option("mean", int, f"steps of the mean, 1 to {MOST_STEPS} (1)"),
+        Option("quiet", int, "steps that it is high, without a further event (32)"),
+    )
+    board_pins = {PIN: Direction.OUTPUT}
+    lut = 90
+    hardware = "nnef_hw.boards.hardware.leds:EventOnPin"
+
+    @classmethod
+    def of(cls, result: Result, available: Mapping[str, int], *, number: int = 0,
+           threshold: float = 0.5, mean: int = 1, quiet: int = 32) -> "EventPin":
+        """Return the sink of an output.
+
+        Raises
+        ------
+        TargetError
+            If no mean of its scores is that high, or each is.
+        UsageError
+            If there is no such class, or a number of steps makes no sense.
+        """
+        where = f"sink {cls.name} of output {result.name!r}"
+        count = prod(result.shape)
+        if result.classes is not None:
+            raise TargetError(f"{where}: it is the number of a class, and a mean of numbers says "
+                              "nothing", remedy="name an output with scores")
+        if not 0 <= number < count:
+            raise UsageError(f"{where}: there is no class {number}",
+                             remedy=f"its {count} scores have the numbers 0 to {count - 1}")
+        if not 1 <= mean <= MOST_STEPS:
+            raise UsageError(f"{where}: mean={mean} is not within 1 to {MOST_STEPS} steps")
+        if quiet < 1:
+            raise UsageError(f"{where}: quiet={quiet} is no step at all")
+        cutoff = 0
+        if result.qtype is not None:
+            form = result.qtype
+            scale = Fraction(float(form.scale))
+            cutoff = ceil(mean * (Fraction(str(threshold)) / scale + form.zero_point))
+            lowest, highest = (float(form.dequantize(code)) for code in (form.lo, form.hi))
+            if not mean * form.lo < cutoff <= mean * form.hi:
+                raise TargetError(
+                    f"{where}: a threshold of {threshold:g} is not within its scores, {lowest:g} "
+                    f"to {highest:g}", remedy="give one between them: threshold=NUMBER")
+        height, width, channels = result.image or (1, 1, count)
+        channel, pixel = divmod(number, height * width)
+        return cls(output=result.name, number=number, mean=mean, quiet=quiet, cutoff=cutoff,
+                   codes=count, channels=channels, place=pixel * channels + channel,
+                   threshold=threshold)
+
+    @property
+    def given(self) -> Mapping[str, object]:
+        return {name: getattr(self, name) for name in ("number", "threshold", "mean", "quiet")}
+
+    @property
+    def pins(self) -> Mapping[str, PinUse]:
+        return {PIN: PinUse(Direction.OUTPUT)}
+
+    def check_clock(self, clk_hz: int) -> None:
+        """Accept any."""
+
+    def parameters(self, clk_hz: int) -> Mapping[str, Any]:
+        names = ("codes", "channels", "place", "mean", "quiet", "cutoff")
+        return {name: getattr(self, name) for name in names}
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.name, **asdict(self)}
+
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Any]) -> "EventPin":
+        return cls(**{field.name: entry[field.name] for field in fields(cls)})
+
+    def far_end(self, clk_hz: float) -> FarEnd:
+        """Return somebody who watches the pin, see :meth:`seen`."""
+        return FarEnd(Path(__file__).with_suffix(".h"), "EventPinFarEnd")
+
+    @staticmethod
+    def seen(data: bytes) -> list[int]:
+        """Return the cycle of every event that was seen: of every rise."""
+        return [cycle for cycle, level in _CHANGE.iter_unpack(data) if level]
+
+    def events(self, codes: ArrayLike) -> Sequence[int]:
+        """Return the steps of events for codes [steps, ...] of the output."""
+        scores = np.asarray(codes, np.int64)
+        scores = scores.reshape(len(scores), -1)[:, self.number]
+        sums = np.convolve(scores, np.ones(self.mean, np.int64))[: len(scores)]
+        found: list[int] = []
+        for step in range(self.mean - 1, len(scores)):
+            if sums[step] >= self.cutoff and (not found or step - found[-1] > self.quiet):
+                found.append(step)
+        return found

@@ -1,0 +1,79 @@
+"""``build --source``: which inputs come from where in place of the host."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from nnef_hw.architecture.architecture import AcceleratorPlan
+from nnef_hw.boards.interfaces import ChosenSource, Feed, SourceWish
+from nnef_hw.errors import UsageError
+from nnef_hw.ir import Graph
+from nnef_hw.ir.batch import sample_extents
+from nnef_hw.ir.operators import CanonicalOperator, FrontAttributes, Trait, operator
+
+__all__ = ["bind_sources", "check_rates"]
+
+
+def bind_sources(wishes: Sequence[SourceWish], graph: Graph) -> tuple[ChosenSource, ...]:
+    """Return the sources of a network.
+
+    Raises
+    ------
+    UsageError
+        If an input does not exist, is to be named and is not, or has several sources.
+    TargetError
+        If a source cannot give what its input takes.
+    """
+    found: dict[str, ChosenSource] = {}
+    for wish in wishes:
+        name = _input(wish, graph)
+        if name in found:
+            raise UsageError(f"input {name!r} has two sources", remedy="give one --source for it")
+        codes = math.prod(sample_extents(graph.tensor(name).shape))
+        found[name] = wish.kind.of(Feed(name, codes, _rate(graph, name)))
+    return tuple(found.values())
+
+
+def check_rates(sources: Sequence[ChosenSource], plan: AcceleratorPlan) -> None:
+    """Refuse a plan that takes longer for a frame than its sources do.
+
+    Raises
+    ------
+    TargetError
+        With the numbers.
+    """
+    for source in sources:
+        source.check_interval(plan.interval, round(plan.clock_mhz * 1e6))
+
+
+def _input(wish: SourceWish, graph: Graph) -> str:
+    names = ", ".join(graph.inputs)
+    if wish.input is None and len(graph.inputs) > 1:
+        raise UsageError(
+            f"the network has {len(graph.inputs)} inputs ({names}): which one is of the "
+            f"{wish.title} is not clear",
+            remedy=f"write --source {graph.inputs[0]}={wish.kind.name}",
+        )
+    if wish.input is not None and wish.input not in graph.inputs:
+        raise UsageError(
+            f"the network has no input {wish.input!r} for the {wish.title}",
+            remedy=f"its inputs are {names}",
+        )
+    return wish.input or str(graph.inputs[0])
+
+
+def _rate(graph: Graph, name: str) -> int | None:
+    """Return the samples per second that the readers of an input expect."""
+    rates, samples = set(), {name}
+    for node in graph.nodes:
+        if samples.isdisjoint(node.inputs):
+            continue
+        known = operator(node.op)
+        parsed = known.parsed if isinstance(known, CanonicalOperator) else None
+        if parsed is not None and issubclass(parsed, FrontAttributes):
+            rates.add(node.attributes(parsed).rate)
+        elif node.has(Trait.KEEPS_FORMAT) or node.has(Trait.ONE_FORMAT):
+            # moved, or joined with samples of earlier steps
+            samples.update(node.outputs)
+    return rates.pop() if len(rates) == 1 else None

@@ -1,0 +1,197 @@
+"""A board that hears a sound file, in simulation: ``sim --wav``."""
+
+from __future__ import annotations
+
+import wave
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+from pathlib import Path
+
+import numpy as np
+
+from nnef_hw.arithmetic.numerics import IntArray
+from nnef_hw.boards.interfaces import EventPin, I2s, link_of, sink_of, source_of
+from nnef_hw.errors import CheckError, UsageError
+from nnef_hw.reference import run_fixed
+from nnef_hw.run.artifacts import BuildFolder
+from nnef_hw.sim.board_runner import BoardTransport
+
+__all__ = ["Event", "Heard", "hear", "read_wav", "require_heard"]
+
+LEAD = 1
+"""Samples of silence that the receiver takes before the microphone's first one."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """An event on a pin.
+
+    Parameters
+    ----------
+    seconds
+        When it was seen on the pin, since power-on.
+    step
+        Step of the network.
+    output, number
+        The class: its number in an output.
+    score
+        The real mean of its scores.
+    """
+
+    seconds: float
+    step: int
+    output: str
+    number: int
+    score: float
+
+
+@dataclass(frozen=True)
+class Heard:
+    """The answer of a simulated board to a sound.
+
+    Parameters
+    ----------
+    seconds, steps
+        Of sound, and steps of the network in it.
+    cycles, cycles_per_second
+        Simulated, and per second of real time.
+    duty
+        Share of the time between two steps in which a step is computed.
+    equal
+        Whether all events are those of the fixed-point model.
+    events
+        In their order.
+    """
+
+    seconds: float
+    steps: int
+    cycles: int
+    cycles_per_second: int
+    duty: float
+    equal: bool
+    events: tuple[Event, ...]
+
+
+def read_wav(path: Path, rate: int) -> IntArray:
+    """Return the samples of the first channel of a WAV file of 16 bits.
+
+    Raises
+    ------
+    UsageError
+        If it is no such file, or has another rate or width.
+    """
+    convert = f"convert it: ffmpeg -i {path} -ar {rate} -c:a pcm_s16le -ac 1 converted.wav"
+    try:
+        with wave.open(str(path)) as file:
+            found, width, channels = file.getframerate(), file.getsampwidth(), file.getnchannels()
+            data = file.readframes(file.getnframes())
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}", remedy="name a file: --wav FILE") from error
+    except (wave.Error, EOFError) as error:
+        what = str(error) or "it ends too early"
+        raise UsageError(f"{path} is no WAV file of integers: {what}", remedy=convert) from error
+    if (found, width) != (rate, 2):
+        raise UsageError(
+            f"{path} has {found:,} samples of {8 * width} bits per second; the build's microphone "
+            f"gives {rate:,} of 16 bits",
+            remedy=convert,
+        )
+    return np.frombuffer(data, "<i2").reshape(-1, channels)[:, 0].astype(np.int64)
+
+
+def hear(build: BuildFolder, wav: Path) -> Heard:
+    """Play a sound to the microphone of a build's simulated board; compare events with the model's.
+
+    Raises
+    ------
+    UsageError
+        If the build has no microphone or no pin for events, or the file is not what it hears.
+    """
+    manifest = build.manifest
+    sources = [source_of(entry) for entry in manifest.get("sources", ())]
+    sinks = [sink_of(entry) for entry in manifest.get("sinks", ())]
+    microphones = [source for source in sources if isinstance(source, I2s)]
+    watched = [(n, sink) for n, sink in enumerate(sinks) if isinstance(sink, EventPin)]
+    if not microphones or not watched:
+        what = "no pin of events" if microphones else "no microphone"
+        raise UsageError(
+            f"{str(build.path)!r} has {what}, so that --wav says nothing of it",
+            remedy="build it with --source i2s --sink pin",
+        )
+    [source] = microphones
+    samples = read_wav(wav, source.rate)
+    steps = (LEAD + len(samples)) // source.frame
+    if not steps:
+        raise UsageError(
+            f"{wav} has {len(samples)} samples, and a step takes {source.frame}",
+            remedy="give a longer sound",
+        )
+    clk_hz = manifest["clock_mhz"] * 1e6
+    step_cycles = clk_hz * source.frame / source.rate
+    verilog = (build.path / "board" / "board_top.v").read_text()
+    with BoardTransport(
+        verilog, clk_hz=clk_hz, link=link_of(manifest["link"]), others=[*sources, *sinks],
+        numbers={source.name: samples},
+    ) as board:  # fmt: skip
+        # a step's last sample comes a little after its time: until the next step, less some
+        board.advance(ceil((steps + 0.9) * step_cycles))
+        seen = {sink.output: sink.seen(board.received(len(sources) + n)) for n, sink in watched}
+        cycles, seconds = board.cycles, board.seconds
+    expected = _model_events(build, source, samples, steps, [sink for _, sink in watched])
+    events, equal = [], True
+    for _, sink in watched:
+        found = seen[sink.output]
+        at = [int(cycle / step_cycles) - 1 for cycle in found]
+        wanted, means = expected[sink.output]
+        equal &= at == list(wanted)
+        events += [
+            Event(cycle / clk_hz, step, sink.output, sink.number, means[step])
+            for cycle, step in zip(found, at, strict=True)
+            if step < len(means)
+        ]
+    return Heard(
+        seconds=len(samples) / source.rate,
+        steps=steps,
+        cycles=cycles,
+        cycles_per_second=round(cycles / seconds),
+        duty=build.plan.interval / step_cycles,
+        equal=equal,
+        events=tuple(sorted(events, key=lambda event: event.seconds)),
+    )
+
+
+def require_heard(found: Heard) -> None:
+    """Fail a board whose events are not those of the fixed-point model.
+
+    Raises
+    ------
+    CheckError
+        If they differ.
+    """
+    if not found.equal:
+        raise CheckError(
+            "the events on the board's pins are not those of the fixed-point model",
+            remedy="please report this with the model: it is a defect of the generated hardware",
+        )
+
+
+def _model_events(
+    build: BuildFolder, source: I2s, samples: IntArray, steps: int, sinks: Sequence[EventPin]
+) -> dict[str, tuple[Sequence[int], Sequence[float]]]:
+    """Return the steps of events of the fixed-point model, and real means of every step."""
+    fixed = build.fixed
+    shape = fixed.tensor(source.input).shape[1:]
+    heard = np.concatenate([np.zeros(LEAD, np.int64), samples])[: steps * source.frame]
+    # one sequence of steps
+    lead = (1, steps) if fixed.is_sequential else (steps,)
+    codes = run_fixed(fixed, {source.input: heard.reshape(*lead, *shape)})
+    found = {}
+    for sink in sinks:
+        scores = codes[sink.output].reshape(steps, -1)
+        qtype = fixed.tensor(sink.output).qtype
+        assert qtype is not None
+        real = qtype.dequantize(scores[:, sink.number])
+        means = np.convolve(real, np.ones(sink.mean) / sink.mean)[:steps]
+        found[sink.output] = sink.events(scores), means.tolist()
+    return found

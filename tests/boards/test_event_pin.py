@@ -1,0 +1,205 @@
+# amaranth: UnusedElaboratable=no
+"""A pin that says what a network has found: component, options, and a board that hears a sound."""
+
+import json
+import re
+import wave
+
+import numpy as np
+import pytest
+from amaranth.hdl import signed
+from amaranth.lib import data
+from amaranth.sim import Simulator
+from audio import sounds
+
+from nnef_hw.arithmetic.numerics import QType
+from nnef_hw.boards.hardware.leds import EventOnPin
+from nnef_hw.boards.interfaces import EventPin, Feed, I2s, Result, find_sink, sink_of
+from nnef_hw.errors import TargetError, UsageError
+from nnef_hw.frontend import save
+from nnef_hw.host.streams import to_stream
+from nnef_hw.run.hear import read_wav
+from nnef_hw.testing import GraphBuilder
+
+S8 = QType(8, signed=True, scale=1 / 256, zero_point=-128)
+PINS = {"alert": 1}
+
+
+class Port:
+    """A stream of an output."""
+
+    def __init__(self, image, lanes):
+        self.image, self.lanes = image, lanes
+        self.beats = image[0] * image[1] * -(-image[2] // lanes)
+
+
+def watched(sink, frames, port):
+    """Return the frames behind which the pin of a sink rises."""
+    layout = data.StructLayout({"data": data.ArrayLayout(signed(8), port.lanes), "last": 1})
+    dut = EventOnPin(layout, **sink.parameters(1))
+    found = []
+
+    async def bench(ctx):
+        before = 0
+        for step, frame in enumerate(to_stream(frames, port)):
+            for n, beat in enumerate(frame):
+                codes = [int(code) for code in beat]
+                ctx.set(dut.i.payload, {"data": codes, "last": n == len(frame) - 1})
+                ctx.set(dut.i.valid, 1)
+                assert ctx.get(dut.i.ready)
+                await ctx.tick()
+                ctx.set(dut.i.valid, 0)
+                for _ in range(n % 3):
+                    await ctx.tick()
+            level = ctx.get(dut.alert)
+            if level and not before:
+                found.append(step)
+            before = level
+
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    return found
+
+
+@pytest.mark.parametrize(("image", "lanes"), [((1, 1, 3), 1), ((1, 1, 5), 2), ((2, 2, 3), 2)])
+@pytest.mark.parametrize(("mean", "quiet"), [(1, 1), (3, 4), (16, 2)])
+def test_events_are_those_of_the_model(image, lanes, mean, quiet, rng):
+    count = image[0] * image[1] * image[2]
+    frames = rng.integers(-128, 128, (120, count))
+    frames[60:90, count - 2] = 127
+    sink = EventPin.of(
+        Result("y", (count,), image=image, qtype=S8), PINS, number=count - 2, mean=mean,
+        quiet=quiet, threshold=0.55,
+    )  # fmt: skip
+    expected = sink.events(frames)
+    assert len(expected) > 1
+    assert watched(sink, frames, Port(image, lanes)) == expected
+
+
+def test_a_mean_equal_to_the_threshold_is_an_event():
+    sink = EventPin.of(Result("y", (2,), qtype=S8), PINS, threshold=0.5, mean=2, quiet=1)
+    assert sink.cutoff == 0
+    assert sink.events(np.array([[9, 0], [-9, 0], [8, 0], [-9, 0], [8, 0]])) == [1]
+
+
+def test_options_are_read_and_kept():
+    wish = find_sink("scores=pin:number=2,threshold=0.9,mean=3")
+    assert (wish.output, dict(wish.options)) == (
+        "scores", {"number": 2, "threshold": 0.9, "mean": 3},
+    )  # fmt: skip
+    sink = EventPin.of(Result("scores", (3,), qtype=S8), PINS, **dict(wish.options))
+    assert sink.given == {"number": 2, "threshold": 0.9, "mean": 3, "quiet": 32}
+    assert sink_of(json.loads(json.dumps(sink.to_json()))) == sink
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        ("pin:loud=1", "sink pin has no option 'loud'; its options are number, threshold, mean"),
+        ("pin:mean=x", "'x' is no value of mean"),
+        ("led:mean=1", "sink led has no option 'mean'; it has no options"),
+    ],
+)
+def test_wrong_options_are_refused(text, match):
+    with pytest.raises(UsageError, match=match):
+        find_sink(text)
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"number": 3}, "there is no class 3; its 3 scores have the numbers 0 to 2"),
+        ({"mean": 17}, "mean=17 is not within 1 to 16"),
+        ({"quiet": 0}, "quiet=0 is no step"),
+        ({"threshold": 1.0}, r"a threshold of 1 is not within its scores, 0 to 0\.996094"),
+        ({"threshold": 0.0}, "a threshold of 0 is not within its scores"),
+    ],
+)
+def test_what_says_nothing_is_refused(options, match):
+    with pytest.raises((TargetError, UsageError), match=match):
+        EventPin.of(Result("y", (3,), qtype=S8), PINS, **options)
+
+
+def test_a_microphone_is_for_audio_and_waits_for_nobody():
+    with pytest.raises(TargetError, match="no front end reads input 'x'; put a front end before"):
+        I2s.of(Feed("x", 512))
+    source = I2s.of(Feed("x", 512, 16_000))
+    source.check_interval(768_000, 24_000_000)
+    with pytest.raises(
+        TargetError, match=r"512 samples every 768,000 cycles at 24 MHz, and .* takes 768,001 for"
+    ):
+        source.check_interval(768_001, 24_000_000)
+
+
+def write_wav(path, samples, rate=16_000, width=2):
+    with wave.open(str(path), "wb") as file:
+        file.setparams((1, width, rate, 0, "NONE", ""))
+        file.writeframes(np.asarray(samples, f"<i{width}").tobytes())
+    return path
+
+
+def test_other_sounds_are_refused(tmp_path):
+    for options, what in (({"rate": 8_000}, "8,000 samples of 16"), ({"width": 4}, "of 32 bits")):
+        path = write_wav(tmp_path / "a.wav", [1, 2], **options)
+        match = rf"{what}.*gives 16,000 of 16 bits; convert it: ffmpeg -i .*a\.wav -ar 16000 "
+        with pytest.raises(UsageError, match=match):
+            read_wav(path, 16_000)
+    (tmp_path / "b.wav").write_bytes(b"RIFFs")
+    with pytest.raises(UsageError, match="is no WAV file"):
+        read_wav(tmp_path / "b.wav", 16_000)
+    with pytest.raises(UsageError, match="No such file"):
+        read_wav(tmp_path / "c.wav", 16_000)
+
+
+FRONT = """front = "log_mel"
+window = 32
+hop = 16
+points = 32
+bands = 4
+emphasis = 0.0
+"""
+
+
+@pytest.mark.system
+@pytest.mark.verilator
+def test_a_board_hears_what_the_model_hears(cli, tmp_path, rng):
+    net = GraphBuilder("ear")
+    weights = 20 * rng.normal(size=(3, 4, 2, 1))
+    # what counts is how power changes, not how much there is
+    weights -= weights.mean((1, 2, 3), keepdims=True)
+    x = net.conv(net.input("features", [1, 4, 2, 1]), weights)
+    save(net.build(net.op("softmax", net.reshape(x, [1, 3]), axes=[1])), tmp_path / "ear.nnef.tgz")
+    (tmp_path / "front.toml").write_text(FRONT)
+    found = sounds(rng, 48)
+    heard = np.stack([found[name] / 32_768 for name in ("noise", "quiet", "swelling", "square")])
+    np.savez(tmp_path / "samples.npz", inputs=heard.reshape(-1, 1, 48, 1))
+    arguments = (
+        "build", "ear.nnef.tgz", "--front", "front.toml", "--stream", "time", "--board",
+        "icebreaker", "--calibrate", "samples.npz", "--frames", 3, "--no-bitstream", "--out", "out",
+    )  # fmt: skip
+    result = cli(*arguments, "--sink", "pin:threshold=0.1,mean=2,quiet=3")
+    assert result.status == 0, result.err
+    sound = sounds(rng, 1_600)
+    samples = np.concatenate([sound["noise"], sound["quiet"], sound["swelling"]])
+    write_wav(tmp_path / "sound.wav", samples)
+    result = cli("sim", "out", "--wav", "sound.wav")
+    assert result.status == 2
+    assert "has no microphone, so that --wav says nothing of it; build it with" in result.err
+
+    result = cli(*arguments, "--source", "i2s", "--sink", "pin:threshold=0.1,mean=2,quiet=3")
+    assert result.status == 0, result.err
+    constraints = (tmp_path / "out" / "board" / "board_top.pcf").read_text()
+    assert re.findall(r"set_io (i2s_\w+|alert) (\d+)", constraints) == [
+        ("i2s_bclk", "43"), ("i2s_ws", "38"), ("i2s_data", "34"), ("alert", "31"),
+    ]  # fmt: skip
+    result = cli("sim", "out", "--wav", "sound.wav", "--json")
+    assert result.status == 0, result.err
+    told = json.loads(result.out)
+    assert told["equal"]
+    assert told["steps"] == 300
+    # more results than the host, which is not there, could be told of
+    assert 3 < len(told["events"]) < 75
+    times = [event["seconds"] - (event["step"] + 1) / 1_000 for event in told["events"]]
+    assert 0 < min(times) <= max(times) < 0.0005
