@@ -244,7 +244,9 @@ def _moved_image(graph: Graph, name: str) -> tuple[int, int, int] | None:
 def _is_masked(graph: Graph, node: Node) -> bool:
     """Whether an integer hides some of the channels that a node reads."""
     producer = graph.producer(node.inputs[0])
-    return producer is not None and issubclass(layers.layers[producer.op], layers.CausalMask)
+    if producer is None or producer.op not in layers.layers:
+        return False
+    return issubclass(layers.layers[producer.op], layers.CausalMask)
 
 
 def place_count(layer: layers.Layer) -> int:

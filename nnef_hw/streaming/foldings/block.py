@@ -13,7 +13,7 @@ from nnef_hw.ir import Graph, stream_image
 from nnef_hw.parts import Part, WindowPart
 from nnef_hw.parts.streams.fifo import BlockFifo
 from nnef_hw.parts.streams.stream import Fifo, make_fifo
-from nnef_hw.streaming.layers.layer import Folding, StreamLayer
+from nnef_hw.streaming.layers.layer import AnyLayer, Folding
 
 __all__ = ["Block", "Operand"]
 
@@ -46,13 +46,13 @@ class Block:
         Items of the FIFO in front of every operand, 0 without one.
     """
 
-    layer: StreamLayer[Any]
+    layer: AnyLayer
     folding: Folding
     device: Device
     fifos: tuple[int, ...]
 
     @classmethod
-    def of(cls, layer: StreamLayer[Any], folding: Folding, device: Device) -> Block:
+    def of(cls, layer: AnyLayer, folding: Folding, device: Device) -> Block:
         """Return a block without FIFOs, but for those that it cannot be without."""
         fifos = (layer.least_queue(device),) * len(layer.sources)
         return cls(layer=layer, folding=folding, device=device, fifos=fifos)

@@ -12,7 +12,7 @@ from nnef_hw.hardware.devices import Device, Resources, find_device
 from nnef_hw.ir import Graph
 from nnef_hw.streaming.foldings.block import Block
 from nnef_hw.streaming.foldings.siblings import apart
-from nnef_hw.streaming.layers.layer import Folding, StreamLayer
+from nnef_hw.streaming.layers.layer import AnyLayer, Folding
 
 __all__ = ["LayerGraph", "StreamingPlan"]
 
@@ -27,7 +27,7 @@ class LayerGraph:
     channels) of every stream.
     """
 
-    layers: tuple[StreamLayer[Any], ...]
+    layers: tuple[AnyLayer, ...]
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
     images: Mapping[str, tuple[int, int, int]]
@@ -195,7 +195,7 @@ class StreamingPlan:
         )
 
 
-def _block(layer: StreamLayer[Any], value: dict[str, Any], device: Device) -> Block:
+def _block(layer: AnyLayer, value: dict[str, Any], device: Device) -> Block:
     chosen = {key: item for key, item in value.items() if key != "fifos"}
     if len(value["fifos"]) != len(layer.sources):
         raise ValueError(f"layer {layer.name!r} has {len(layer.sources)} operands")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from nnef_hw.arithmetic.numerics import QType
 from nnef_hw.hardware.devices import Device
@@ -18,6 +18,7 @@ from nnef_hw.streaming.layers.kept_caches import KeptCache
 from nnef_hw.streaming.layers.kept_rows import KeptRows
 
 __all__ = [
+    "AnyLayer",
     "StreamContext",
     "Contents",
     "Folding",
@@ -310,6 +311,8 @@ class StreamContext(Generic[L]):
         return {**self.names, "source": self.layer.source, "target": self.layer.target}
 
 
+AnyLayer: TypeAlias = StreamLayer[Any]
+"""A layer, whatever its choices of foldings are."""
 lowers = PerOperator[Callable[[StreamContext[Any]], StreamLayer[Any]]]("layer")
 """How nodes of an operator become layers."""
 

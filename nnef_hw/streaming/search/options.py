@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
 from nnef_hw.hardware.devices import Device
 from nnef_hw.streaming.foldings.block import Block
 from nnef_hw.streaming.foldings.plan import LayerGraph
-from nnef_hw.streaming.layers.layer import StreamLayer
+from nnef_hw.streaming.layers.layer import AnyLayer
 from nnef_hw.streaming.search.knapsack import undominated
 
 __all__ = ["layer_options", "network_options", "useful_options"]
 
 
-def layer_options(
-    layer: StreamLayer[Any], device: Device, most_cycles: int | None = None
-) -> list[Block]:
+def layer_options(layer: AnyLayer, device: Device, most_cycles: int | None = None) -> list[Block]:
     """List the blocks that could run a layer in so many cycles: one for every folding."""
     blocks = [Block.of(layer, folding, device) for folding in layer.foldings(device)]
     if most_cycles is None:
@@ -27,9 +24,7 @@ def layer_options(
 
 
 @lru_cache(maxsize=256)
-def useful_options(
-    layer: StreamLayer[Any], device: Device, most_cycles: int | None = None
-) -> list[Block]:
+def useful_options(layer: AnyLayer, device: Device, most_cycles: int | None = None) -> list[Block]:
     """List those blocks that no other one beats in everything; none if it cannot be folded.
 
     Nobody changes the list. Those of the last layers are kept: most layers stay what they are where
