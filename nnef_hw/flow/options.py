@@ -23,9 +23,9 @@ from nnef_hw.boards.interfaces import (
     SinkWish,
     SourceWish,
 )
-from nnef_hw.codegen.board import check_clock
+from nnef_hw.codegen.board import check_clock, fastest_clock
 from nnef_hw.codegen.ip import is_ip_name
-from nnef_hw.errors import UsageError
+from nnef_hw.errors import TargetError, UsageError
 from nnef_hw.flow.cache import is_build
 from nnef_hw.frontend.audio_front import AudioFront
 from nnef_hw.frontend.named_states import NamedStates
@@ -191,7 +191,10 @@ def check_options(options: BuildOptions) -> Target:
     _check_ip_name(options)
     _check_bus(options)
     if isinstance(target, Board):
-        check_clock(target, options.clock_mhz or target.clock_mhz, (options.link,))
+        if options.clock_mhz is None:
+            target = replace(target, clock_mhz=_first_clock(target, options.link))
+        else:
+            check_clock(target, options.clock_mhz, (options.link,))
         wishes = (*options.sources, *options.sinks)
         plan_pins(target, (options.link, *wishes))
         if wishes:
@@ -206,6 +209,25 @@ def check_options(options: BuildOptions) -> Target:
         raise UsageError("--freq auto needs a board to place a design for", remedy="give --freq")
     _check_folder(options.out)
     return target
+
+
+def _first_clock(board: Board, link: HostLink) -> float:
+    """Return the board's clock in MHz, or the next lower one with which the link works.
+
+    Raises
+    ------
+    TargetError
+        If it works with none of these: why not with the board's.
+    """
+    clock: float = board.clock_mhz
+    try:
+        check_clock(board, clock, (link,))
+    except TargetError as error:
+        try:
+            return fastest_clock(board, clock, (link,))
+        except TargetError:
+            raise error from None
+    return clock
 
 
 def check_wishes(arch: str, positive: Mapping[str, float | None]) -> None:

@@ -112,7 +112,7 @@ def test_several_inputs_are_named(make_build):
 
 @pytest.mark.verilator
 def test_three_megabaud(make_build):
-    built = make_build("conv", link=Uart(3_000_000), clock_mhz=24.0)
+    built = make_build("conv", link=Uart(3_000_000))
     fixed = BuildFolder.open(built.path).fixed
     codes = {"image": quantize_inputs(fixed, built.inputs)["image"][:10]}
     with open_device(built.path, "sim") as device:
