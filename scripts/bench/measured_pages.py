@@ -60,8 +60,8 @@ class Table(NamedTuple):
 
 
 def _network(row: Measured) -> str:
-    options = f" `{row.options}`" if row.options else ""
-    return f"{row.network}{options}{' ' + OLD if row.old else ''}"
+    options = f"<br>`{row.options}`" if row.options else ""
+    return f"{row.network}{' ' + OLD if row.old else ''}{options}"
 
 
 def _clock(row: Measured) -> str:

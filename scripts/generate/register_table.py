@@ -9,11 +9,13 @@ TARGET = Path(__file__).resolve().parents[2] / "docs" / "registers.md"
 PAGE = """\
 # Registers
 
-What software finds on the bus of an accelerator that was built with `--bus`
-([own designs](howto/own-design.md)): addresses in bytes, words of 32 bits with the lowest byte
-first. The registers from `input_free` on are there with `--bus-data registers`. This page is
-written by `scripts/generate/register_table.py` from the same table as the hardware,
-`ip/registers.h`, the CMSIS-SVD and the SystemRDL of a build; `hash` differs from build to build.
+An accelerator that was built with `--bus` has these registers ([in a design of your
+own](howto/own-design.md)). Addresses count bytes; words have 32 bits, the lowest byte first. The
+registers from `input_free` on are there with `--bus-data registers`. The value of `hash` differs
+from build to build.
+
+`scripts/generate/register_table.py` writes this page. The hardware, `ip/registers.h`, the CMSIS-SVD
+and the SystemRDL of a build are made of the same table.
 
 {registers}
 {accesses}
@@ -22,11 +24,12 @@ cannot be done now, is answered with `SLVERR` or `err`, and does nothing.
 
 ## Why the table is ours
 
-Generators were looked at. PeakRDL-regblock has both buses, but makes SystemVerilog with packages
-and structs in its ports, while all else here is Verilog for any tool; what PyPI has of amaranth-soc
-is empty; LiteX's CSRs need LiteX. A table of fourteen registers in Python gives hardware in the
-language of the rest, and formats that their own tools read: `systemrdl-compiler` and `cmsis-svd`
-check them in the tests. From the SystemRDL, PeakRDL makes C++, Rust, UVM, HTML or IP-XACT.
+Other generators were looked at. PeakRDL-regblock has both buses, but makes SystemVerilog with
+packages and structs in its ports, while all else here is Verilog for any tool. PyPI's package of
+amaranth-soc is empty. LiteX's CSRs need LiteX. A table of fourteen registers in Python gives
+hardware in the language of the rest, and formats that other tools read: `systemrdl-compiler` and
+`cmsis-svd` check them in the tests. From the SystemRDL, PeakRDL makes C++, Rust, UVM, HTML or
+IP-XACT.
 """
 
 
