@@ -87,22 +87,27 @@ def pixels(rng):
 
 @pytest.mark.verilator
 @pytest.mark.parametrize(
-    ("graph", "names", "rate"),
+    ("graph", "names", "lanes", "rate"),
     [
-        (lambda rng: tiny_graph(), ["m_axis", "s_axis"], None),
-        (two_by_two, ["m_axis_sum", "m_axis_tanh", "s_axis_left_image", "s_axis_right"], None),
-        (lambda rng: delay_line(), ["m_axis", "s_axis"], None),
-        (pixels, ["m_axis", "s_axis"], 10e6),
+        (lambda rng: tiny_graph(), ["m_axis", "s_axis"], [1], None),
+        (
+            two_by_two,
+            ["m_axis_sum", "m_axis_tanh", "s_axis_left_image", "s_axis_right"],
+            [2, 1],
+            None,
+        ),
+        (lambda rng: delay_line(), ["m_axis", "s_axis"], [1], None),
+        (pixels, ["m_axis", "s_axis"], [5], 10e6),
     ],
     ids=["one", "several", "with a state", "of whole pixels"],
 )
 def test_frames_pass_the_wrapper_under_idle_and_back_pressure(
-    graph, names, rate, make, rng, tmp_path
+    graph, names, lanes, rate, make, rng, tmp_path
 ):
     pytest.importorskip("cocotbext.axi")
     fixed, samples = make(graph(rng))
     plan = schedule(fixed, TARGET, target_fps=rate)
-    assert [port.lanes for port in plan.inputs] == [5 if rate else 1] * len(plan.inputs)
+    assert [port.lanes for port in plan.inputs] == lanes
     codes = quantize_inputs(fixed, samples[:6].inputs)
     for tensors, ports, tensor_codes in (
         (fixed.inputs, plan.inputs, codes),
@@ -202,7 +207,7 @@ def test_ports_say_which_order_they_have(rng, make):
     plan = schedule(fixed, TARGET)
     comments = module_comments(plan, fixed)[""].splitlines()
     image = "as an image of 2 x 2 pixels of 6 channels, pixel by pixel"
-    assert comments[1] == f"i: x, 1x6x2x2, unsigned codes of 6 bits, 1 per beat, 24 beats, {image}"
+    assert comments[1] == f"i: x, 1x6x2x2, unsigned codes of 6 bits, 3 per beat, 8 beats, {image}"
     assert comments[2].startswith("o: flat, 1x24, ")
     assert comments[2].endswith(
         f"{image}: NOT in the order of the tensor, whose element n is channel n // 4 of pixel n % 4"

@@ -155,7 +155,7 @@ def test_a_board_with_another_flash(built):
     verilog, top = board_with_memories(text, folder.plan, out / "sim" / "memory.hex")
     [chip] = BOARD.spi_flash.chips
     verilog = verilog.replace(f"24'h{chip.jedec_id:06x}", "24'hef4018")
-    with BoardTransport(verilog, clk_hz=24e6, top=top) as transport:
+    with BoardTransport(verilog, clk_hz=folder.plan.clock_mhz * 1e6, top=top) as transport:
         transport.advance(20_000)
         host = Host(transport)
         host.open()
