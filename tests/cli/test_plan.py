@@ -7,6 +7,8 @@ from cli_cases import MODEL, UNSTREAMED_MODELS
 
 from nnef_hw.boards import BOARDS
 from nnef_hw.frontend import save
+from nnef_hw.streaming.search import solver
+from nnef_hw.streaming.search.width import useful_widths
 from nnef_hw.testing import GraphBuilder
 
 
@@ -60,7 +62,9 @@ def test_a_model_that_cannot_be_built_is_refused_once(cli, tmp_path):
     assert result.err.count(message) == 1
 
 
-def test_networks_of_windows_step_by_step(cli, tmp_path):
+def test_networks_of_windows_step_by_step(cli, tmp_path, monkeypatch):
+    # of one code per beat: wider streams shorten the window of so small a network, not its step
+    monkeypatch.setattr(solver, "useful_widths", lambda *given: useful_widths(*given)[-1:])
     g = GraphBuilder("taps")
     rng = np.random.default_rng(0)
     x = g.conv(g.input("x", [1, 2, 12, 1]), rng.normal(size=[3, 2, 4, 1]))
@@ -70,4 +74,4 @@ def test_networks_of_windows_step_by_step(cli, tmp_path):
         arguments = ("--board", "ulx3s_85f", "--arch", "streaming", *options, "--json")
         (row,) = cli("plan", tmp_path / "taps.nnef.tgz", *arguments).json["boards"]
         cycles.append(row["cycles_per_inference"])
-    assert cycles[1] < cycles[0]
+    assert cycles[1] <= cycles[0] / 3
