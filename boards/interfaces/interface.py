@@ -168,7 +168,7 @@ class Source(Interface):
 
     sort = "source"
     waits: ClassVar[bool] = True
-    """Whether it can wait for the accelerator, and that for the host."""
+    """Whether a source can wait for the accelerator, so that results may wait for the host."""
 
 
 class ChosenSource(Source):

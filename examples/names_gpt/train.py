@@ -75,7 +75,7 @@ class MicroGpt(nn.Module):
 
 
 class Step(nn.Module):
-    """What a trained network computes for one token, with keys and values of those before."""
+    """One step of a trained network: a token's scores, given keys and values of earlier tokens."""
 
     def __init__(self, network: MicroGpt) -> None:
         super().__init__()

@@ -26,9 +26,9 @@ SUM_BITS = TOP_BIT + 2
 ZERO, UNIT, QUARTERS, HALVES, MULT = range(5)
 """Places of the other constants."""
 HOLD, ADD, SHIFT, NORMALIZE = range(4)
-"""What becomes of the sum in a cycle."""
+"""Operations on the sum of products, one per cycle."""
 FROM_ZERO, FROM_HALF, FROM_BIAS, FROM_PLACES = range(4)
-"""What a sum begins with."""
+"""First values of a sum."""
 FACTOR, LOW, HIGH, SIGN = range(4)
 """What a number is multiplied by: a constant, or a part of itself."""
 ROUNDED, WHOLE, TOP, GIVEN = range(4)

@@ -107,7 +107,7 @@ class MicroFrontend:
     points = 512
     channels = 40
     highest = 666
-    """What features of loud sounds reach, and networks with 8 bits for them are told."""
+    """Features of loud sounds reach this value; a network reads it as the top of its 8 bits."""
 
     def __post_init__(self) -> None:
         if self.hop not in (160, 320):

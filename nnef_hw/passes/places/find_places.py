@@ -21,7 +21,7 @@ from nnef_hw.reference.real.registry import Array, Evaluation, evaluate
 __all__ = ["HIDDEN", "FindPlaces"]
 
 HIDDEN = -1e4
-"""What is at most so much in front of a softmax is hidden by a mask."""
+"""A mask hides places of a softmax by a value of at most this."""
 
 Shape = tuple[int, ...]
 

@@ -34,7 +34,7 @@ EXACT = ELEMENT_TYPES[11]
 
 _WIDEST = 1 << 31
 _NUDGE = 0.25
-"""What is added to an integer numerator, so that whole quotients do not fall below themselves."""
+"""A quarter of a numerator's unit keeps whole quotients from being rounded below themselves."""
 
 _EXACT_RESULTS: dict[str, Callable[[int, int], int]] = {
     "add": operator.add, "mul": operator.mul, "sub": operator.sub,

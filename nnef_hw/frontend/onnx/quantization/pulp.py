@@ -16,7 +16,7 @@ from nnef_hw.frontend.onnx.quantization.pulp_arguments import integers, levels, 
 __all__: list[str] = []
 
 _HALF = 0.5
-"""What is added to an integer numerator, so that whole quotients do not fall below themselves."""
+"""Half a unit of a numerator keeps whole quotients from being rounded below themselves."""
 
 
 @lowers("RequantShift", 1, domain=PULP)
