@@ -4,9 +4,9 @@ Facts of each are here, without Amaranth, and its other end for the simulated bo
 hardware is in :mod:`nnef_hw.boards.hardware`. A further one is a file here and a line below.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from nnef_hw.boards.interfaces.bus import BUS_DATA, BUSES, Bus, find_bus
 from nnef_hw.boards.interfaces.event_pin import EventPin
@@ -49,6 +49,7 @@ __all__ = [
 LINKS: tuple[HostLink, ...] = (Uart(), Spi())
 """Every link to a host, with its options as they are by default."""
 DEFAULT_LINK = LINKS[0]
+Wished = TypeVar("Wished", ChosenSink, ChosenSource)
 SINKS: tuple[type[ChosenSink], ...] = (ClassOnLeds, EventPin)
 """Every sink that a user may choose for an output."""
 SOURCES: tuple[type[ChosenSource], ...] = (I2s,)
@@ -246,11 +247,8 @@ def source_of(entry: Mapping[str, Any]) -> ChosenSource:
     UsageError
         If it is none that is known.
     """
-    for source in SOURCES:
-        if source.name == entry["kind"]:
-            return source.from_json(entry)
-    raise UsageError(f"the build has a source {entry['kind']!r}, which is not known",
-                     remedy=f"build it with --source {' or '.join(x.name for x in SOURCES)}")
+    return _described(entry, SOURCES, "source", (source.name for source in SOURCES))
+
 
 
 def sink_of(entry: Mapping[str, Any]) -> ChosenSink:
@@ -261,8 +259,15 @@ def sink_of(entry: Mapping[str, Any]) -> ChosenSink:
     UsageError
         If it is none that is known.
     """
-    for sink in SINKS:
-        if sink.name == entry["kind"]:
-            return sink.from_json(entry)
-    raise UsageError(f"the build has a sink {entry['kind']!r}, which is not known",
-                     remedy=f"build it with --sink {' or '.join(sink_names())}")
+    return _described(entry, SINKS, "sink", sink_names())
+
+
+def _described(
+    entry: Mapping[str, Any], kinds: Sequence[type[Wished]], option: str, names: Iterable[str]
+) -> Wished:
+    """Return the interface of one of some kinds that an entry of a manifest describes."""
+    for kind in kinds:
+        if kind.name == entry["kind"]:
+            return kind.from_json(entry)
+    raise UsageError(f"the build has a {option} {entry['kind']!r}, which is not known",
+                     remedy=f"build it with --{option} {' or '.join(names)}")
