@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, TypeAlias, get_args, get_type_hints
 
 import msgspec
@@ -35,9 +35,17 @@ def described_classes(*roots: type) -> dict[str, Schema]:
     for kind in classes_of(*roots):
         known = found[kind.__name__]
         known["description"] = summary(kind)
+        _state_defaults(kind, known["properties"])
         for name, text in described_fields(kind).items():
             known["properties"][name]["description"] = text
     return found
+
+
+def _state_defaults(kind: type, properties: dict[str, Schema]) -> None:
+    """State made defaults as well: releases of msgspec differ in which of them they state."""
+    for field in fields(kind):
+        if field.default_factory is not MISSING:
+            properties[field.name]["default"] = msgspec.to_builtins(field.default_factory())
 
 
 def classes_of(*roots: type) -> list[type]:
