@@ -13,7 +13,9 @@ ROOT = Path(__file__).parents[1]
 MOST_FILES = 20
 
 FLOORS = """
-api cli litex
+cli
+demo
+api litex
 explore
 flow
 flow.starters
@@ -89,8 +91,9 @@ FLOOR = {room: n for n, row in enumerate(FLOORS.split("\n")) for room in row.spl
 NETWORKS = {"ir", "reference", "passes", "quantize", "frontend", "samples", "arithmetic"}
 """Top rooms that know networks, and no hardware but its geometry."""
 HARDWARE = {
-    "api", "architecture", "architectures", "boards", "cli", "codegen", "engine", "explore", "flow",
-    "host", "litex", "parts", "place", "registers", "report", "rtl", "run", "sim", "streaming",
+    "api", "architecture", "architectures", "boards", "cli", "codegen", "demo", "engine", "explore",
+    "flow", "host", "litex", "parts", "place", "registers", "report", "rtl", "run", "sim",
+    "streaming",
 }  # fmt: skip
 WITH_AMARANTH = {
     "rtl", "boards", "boards.buses", "boards.hardware", "codegen", "sim",

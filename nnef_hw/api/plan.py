@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
+import numpy as np
 from rich.console import RenderableType
 
 from nnef_hw.api.build import Build
 from nnef_hw.api.show import Shown, framed, printed
 from nnef_hw.architecture.architecture import Timeline
 from nnef_hw.architectures import find_architecture
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.boards.interfaces import (
     BUS_DATA,
     DEFAULT_LINK,
@@ -21,17 +24,21 @@ from nnef_hw.boards.interfaces import (
     find_source,
     find_streams,
 )
+from nnef_hw.errors import CheckError
 from nnef_hw.flow.options import BuildOptions, PlannedModel
 from nnef_hw.flow.pipeline import build
 from nnef_hw.flow.summary import make_report
 from nnef_hw.hardware.devices import Target
+from nnef_hw.reference import dequantize_outputs, quantize_inputs, run_fixed
 from nnef_hw.report.model.device import ResourceUse
 from nnef_hw.report.model.layers import LayerReport
 from nnef_hw.report.model.report import Report
 from nnef_hw.report.pages.html import render_html
 from nnef_hw.report.progress import stages
+from nnef_hw.run.component import run_component
+from nnef_hw.samples.samples import Given, take_samples
 
-__all__ = ["Plan", "Wishes"]
+__all__ = ["Plan", "Simulated", "Wishes"]
 
 
 class Wishes(TypedDict):
@@ -44,6 +51,22 @@ class Wishes(TypedDict):
     target_fps: float | None
     layer_counters: bool
     batch: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Simulated:
+    """Results of :meth:`Plan.simulate`, equal to those of the fixed-point model.
+
+    Parameters
+    ----------
+    outputs
+        Outputs [N, ...] by name, as real numbers that codes stand for.
+    cycles
+        From the first beat of any input to the last result; as planned, unless there were stalls.
+    """
+
+    outputs: dict[str, Array]
+    cycles: int
 
 
 class Plan(Shown):
@@ -122,6 +145,42 @@ class Plan(Shown):
         """
         plan = self._model.plan
         return find_architecture(plan.arch).component(plan, self._model.fixed)
+
+    def simulate(self, inputs: Given, *, stall: float = 0.0, seed: int = 0) -> Simulated:
+        """Run the hardware in Amaranth's own simulator, which compiles nothing, but is slow.
+
+        A few hundred thousand cycles are a matter of minutes; a build's simulation is compiled.
+
+        Parameters
+        ----------
+        inputs
+            Real numbers, as :meth:`nnef_hw.api.Model.run` takes them.
+        stall, seed
+            Probability per cycle that an input idles and that an output is not taken, and the seed.
+
+        Raises
+        ------
+        SampleError
+            If an input is missing, or its shape or its numbers do not fit.
+        UsageError
+            If the network has states.
+        CheckError
+            If the hardware gives other integers than the fixed-point model, or takes other cycles
+            than predicted: a defect of ours.
+        """
+        plan, fixed = self._model.plan, self._model.fixed
+        codes = quantize_inputs(fixed, take_samples(inputs, fixed).inputs)
+        found = run_component(plan, fixed, codes, stall=stall, seed=seed)
+        for name, expected in run_fixed(fixed, codes).items():
+            if not np.array_equal(found.codes[name], expected):
+                raise CheckError(f"{name}: the hardware gives other integers than the fixed model")
+        frames = len(codes[fixed.inputs[0]])
+        if plan.batch == 1 and not stall:
+            spacing = partial(find_architecture(plan.arch).predict_spacing, plan)
+            predicted = plan.latency + sum(map(spacing, range(2, frames + 1)))
+            if found.cycles != predicted:
+                raise CheckError(f"{frames} frames took {found.cycles} cycles, not {predicted}")
+        return Simulated({**dequantize_outputs(fixed, found.codes)}, found.cycles)
 
     def build(
         self,

@@ -16,7 +16,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import nnef_hw
-from nnef_hw.cli import boards, build, explore, generate, hardware, models, plan, quantize, run
+from nnef_hw.cli import (
+    boards,
+    build,
+    demo,
+    explore,
+    generate,
+    hardware,
+    models,
+    plan,
+    quantize,
+    run,
+)
 from nnef_hw.cli.common import JSON, Command, error_json, forget_json, json_printed, print_json
 from nnef_hw.cli.crash import DefectError, crash_message, threads_crash
 from nnef_hw.cli.parser import Parser
@@ -28,7 +39,7 @@ __all__ = ["command_parser", "main"]
 
 COMPLETING = "_ARGCOMPLETE"
 """Variable by which a shell asks for completions (see the command completion)."""
-GROUPS = (models, plan, explore, quantize, build, run, generate, hardware, boards)
+GROUPS = (demo, models, plan, explore, quantize, build, run, generate, hardware, boards)
 
 
 class _Warnings(logging.Handler):

@@ -10,7 +10,8 @@ import pytest
 from msgspec import UNSET
 
 import nnef_hw as nh
-from nnef_hw.errors import SampleError, TargetError, UsageError
+from nnef_hw.api import plan as plan_module
+from nnef_hw.errors import CheckError, SampleError, TargetError, UsageError
 from nnef_hw.flow.options import BuildOptions
 from nnef_hw.flow.pipeline import build as build_files
 from nnef_hw.frontend import save
@@ -143,6 +144,36 @@ def test_wishes_are_kept(fixed):
         fixed.schedule("icebreaker", target_fps=1e9, arch="streaming")
 
 
+def test_a_plan_is_simulated(plan, fixed, samples):
+    """Codes and cycles are compared on the way."""
+    inputs = samples["inputs"][:3]
+    for stall in (0.0, 0.3):
+        found = plan.simulate(inputs, stall=stall)
+        for name, expected in fixed.run(inputs).items():
+            assert np.array_equal(found.outputs[name], expected)
+        assert (found.cycles == plan.latency + 2 * plan.interval) == (not stall)
+
+
+def test_a_plan_of_batches_is_simulated(fixed, samples):
+    """The last batch is filled up."""
+    inputs = samples["inputs"][:3]
+    found = fixed.schedule("icebreaker", arch="engine", batch=2).simulate(inputs)
+    for name, expected in fixed.run(inputs).items():
+        assert np.array_equal(found.outputs[name], expected)
+
+
+def test_other_cycles_than_planned_are_an_error(plan, samples, monkeypatch):
+    run = plan_module.run_component
+
+    def late(*given, **options):
+        found = run(*given, **options)
+        return replace(found, cycles=found.cycles + 1)
+
+    monkeypatch.setattr(plan_module, "run_component", late)
+    with pytest.raises(CheckError, match=f"1 frames took {plan.latency + 1} cycles"):
+        plan.simulate(samples["inputs"][:1])
+
+
 def test_hardware_is_the_fixed_model(build, fixed, samples):
     assert build.report.simulation.bit_exact
     (name,) = fixed.run(samples)
@@ -248,6 +279,8 @@ def test_a_network_of_windows_runs_step_by_step(tmp_path, rng):
     assert found.shape == (20, 12, 2, 1, 1)
     np.testing.assert_array_equal(found[:, -1], codes)
     plan, whole = (model.schedule("ulx3s_85f", arch="streaming") for model in (step, fixed))
+    with pytest.raises(UsageError, match="has states"):
+        plan.simulate(windows[:2])
     build = plan.build(tmp_path / "build", bitstream=False, frames=3)
     assert build.report.simulation.bit_exact
     assert build.report.stream.window_cycles == whole.interval > plan.interval
