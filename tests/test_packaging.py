@@ -67,3 +67,9 @@ def test_extras_hold_the_tools_of_families():
         packages = {re.split(r"[^\w-]", line)[0] for line in extras[family.name]}
         owned = [x for x in toolchain_of(family).programs if x.name not in TOOLS]
         assert packages == {x.distribution for tool in owned for x in tool.packages}
+
+
+def test_the_citation_is_of_this_version():
+    lines = (ROOT / "CITATION.cff").read_text().splitlines()
+    assert f"version: {nnef_hw.__version__}" in lines
+    assert f"license: {PROJECT['project']['license']}" in lines

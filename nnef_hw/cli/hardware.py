@@ -1,8 +1,10 @@
-"""Commands for a board on the desk: flash, bench-device."""
+"""Commands for a board on the desk: flash, bench-device, board-report."""
 
 from __future__ import annotations
 
 import argparse
+import json
+from pathlib import Path
 
 from nnef_hw.cli.common import Commands, add_command, print_json, print_result
 
@@ -32,6 +34,18 @@ def add_commands(commands: Commands) -> None:
         "--frames", type=_frames, default=200, metavar="N", help="frames of the replay, 2..65535"
     )
 
+    sub = add_command(
+        commands, "board-report", _board_report, "write what a board did, to send it to us", "build"
+    )
+    sub.add_argument("--port", required=True, help="serial port of the board, or 'sim'")
+    sub.add_argument(
+        "--samples", required=True, type=Path, metavar="S.npz", help="what the board computes"
+    )
+    sub.add_argument(
+        "-o", "--output", type=Path, metavar="FILE.json",
+        help="where it is written (default: board-report.json in the build's folder)",
+    )  # fmt: skip
+
 
 def _frames(text: str) -> int:
     if not text.isdecimal() or not 2 <= int(text) <= 65535:
@@ -45,6 +59,22 @@ def _bench_device(options: argparse.Namespace) -> int:
 
     found = bench_device(options.build, options.port, frames=options.frames)
     print_result(options, to_json(found))
+    return 0
+
+
+def _board_report(options: argparse.Namespace) -> int:
+    from nnef_hw.report.model.conversion import to_json
+    from nnef_hw.run.board_report import board_report
+    from nnef_hw.system.files import write_atomic
+
+    found = to_json(board_report(options.build, options.port, options.samples))
+    path = options.output or options.build / "board-report.json"
+    write_atomic(path, json.dumps(found, indent=2) + "\n")
+    if options.json:
+        print_json(found)
+        return 0
+    print_result(options, found)
+    print(f"report: {path}")
     return 0
 
 

@@ -6,7 +6,7 @@ from itertools import groupby
 from pathlib import Path
 
 from nnef_hw.report.model import schema
-from nnef_hw.report.model.checks import BoardSpeed, BuildComparison, Simulation
+from nnef_hw.report.model.checks import BoardReport, BoardSpeed, BuildComparison, Simulation
 from nnef_hw.report.model.exploration import Explored
 from nnef_hw.report.model.network import BuildProgram, ModelCheck, ModelDescription
 from nnef_hw.report.model.quantization import Quantization
@@ -20,6 +20,7 @@ _RESULTS = {
     "sim": Simulation,
     "compare": BuildComparison,
     "bench-device": BoardSpeed,
+    "board-report": BoardReport,
     "check": ModelCheck,
     "inspect": ModelDescription,
     "inspect BUILD": BuildProgram,

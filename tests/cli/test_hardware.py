@@ -1,9 +1,13 @@
 """Commands for a board: run on it, flash it, measure it."""
 
+import json
 import shutil
 
 import numpy as np
 import pytest
+
+from nnef_hw.run.bench_device import LINK_FRAMES
+from nnef_hw.run.device import Device
 
 
 @pytest.mark.verilator
@@ -51,3 +55,41 @@ def test_flash_shows_the_command(cli, refused, built, tmp_path):
         "image": None,
         "seconds": None,
     }
+
+
+@pytest.mark.verilator
+def test_board_report_tells_what_a_board_did(cli, built, tiny, tmp_path):
+    samples = tiny / "samples.npz"
+    path = tmp_path / "sent.json"
+    options = ("--port", "sim", "--samples", samples, "-o", path, "--json")
+    result = cli("board-report", built, *options)
+    assert (result.status, result.err) == (0, "")
+    found = result.json
+    assert json.loads(path.read_text()) == found
+    count = len(np.load(samples)["inputs"])
+    assert found["samples"] == found["equal_samples"] == count
+    assert found["board_score"] == found["fixed_score"]
+    assert found["metric"] == "accuracy"
+    assert found["speed"]["simulated"]
+    assert found["measured_clock_mhz"] is None
+    assert found["model_hash"]
+    assert any(tool.startswith("nnef-hw ") for tool in found["tools"])
+
+
+@pytest.mark.verilator
+def test_board_report_counts_what_differs(cli, built, tiny, monkeypatch):
+    """Wrong results are what we want to hear of, so they are no error."""
+    run_codes = Device.run_codes
+
+    def wrong(self, codes):
+        found = run_codes(self, codes)
+        (name,) = found
+        if len(found[name]) > LINK_FRAMES:
+            found[name][3] ^= 1
+        return found
+
+    monkeypatch.setattr(Device, "run_codes", wrong)
+    options = ("--port", "sim", "--samples", tiny / "samples.npz", "--json")
+    found = cli("board-report", built, *options).json
+    assert found["equal_samples"] == found["samples"] - 1
+    assert (built / "board-report.json").is_file()

@@ -12,6 +12,7 @@ from nnef_hw.quantize.judgement.warnings import QualityWarning
 
 __all__ = [
     "Accuracy",
+    "BoardReport",
     "BoardSpeed",
     "BuildComparison",
     "BuildScores",
@@ -272,3 +273,44 @@ class BoardSpeed:
     link_inferences_per_second: float
     damaged_packets: int
     layers: tuple[LayerWork, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoardReport:
+    """Facts about a build that ran on a board, for those who made the tool.
+
+    Parameters
+    ----------
+    model, arch
+        Names of the network and of its architecture.
+    model_hash
+        Hash of the fixed-point model, which the board told, too.
+    tools
+        Names and versions of what made the build.
+    speed
+        Cycles and rates of the board.
+    clock_mhz
+        Clock that place and route met.
+    measured_clock_mhz, measured_clock_error_mhz
+        The board's clock by this computer's time, and by how much it may be off; null of a
+        simulated board.
+    samples, equal_samples
+        Samples that the board computed, and how many results are those of the fixed-point model.
+    metric, board_score, fixed_score
+        ``accuracy`` or ``mae``, and its values for the board and for the fixed-point model; null
+        without labels.
+    """
+
+    model: str
+    arch: str
+    model_hash: str
+    tools: tuple[str, ...]
+    speed: BoardSpeed
+    clock_mhz: _Real
+    measured_clock_mhz: _Real | None
+    measured_clock_error_mhz: _Real | None
+    samples: int
+    equal_samples: int
+    metric: str | None
+    board_score: _Real | None
+    fixed_score: _Real | None
