@@ -75,7 +75,7 @@ class I2s(ChosenSource):
 
     @property
     def frames_per_second(self) -> float:
-        """Frames that it gives per second."""
+        """Frames that it gives per second: a plan has to be as fast."""
         return self.rate / self.frame
 
     def check_interval(self, cycles: int, clk_hz: int) -> None:
@@ -85,8 +85,8 @@ class I2s(ChosenSource):
             raise TargetError(
                 f"{self.title} gives {self.frame} samples every {most:,} cycles at "
                 f"{clk_hz / 1e6:g} MHz, and the network takes {cycles:,} for them",
-                remedy=f"give --target-fps {self.frames_per_second:g}, a faster --freq, or a board "
-                "with more multipliers")
+                remedy="omit --target-fps, so that the microphone says it, or give "
+                f"{self.frames_per_second:g}, a faster --freq, or a board with more multipliers")
 
     def check_clock(self, clk_hz: int) -> None:
         """Refuse a clock that is too slow."""

@@ -192,6 +192,11 @@ class ChosenSource(Source):
             If it cannot give what the input takes.
         """
 
+    @property
+    @abstractmethod
+    def frames_per_second(self) -> float:
+        """Frames that it gives per second: a plan has to be as fast."""
+
     @abstractmethod
     def check_interval(self, cycles: int, clk_hz: int) -> None:
         """Refuse an accelerator that takes so many cycles for a frame, if frames come faster.

@@ -16,7 +16,12 @@ from nnef_hw.flow.options import BuildOptions, PlannedModel
 from nnef_hw.flow.remedy import Asked, Ways, remedied
 from nnef_hw.flow.reporting import library_versions
 from nnef_hw.flow.sinks import bind_sinks
-from nnef_hw.flow.sources import bind_sources, check_rates
+from nnef_hw.flow.sources import (
+    bind_sources,
+    check_rates,
+    explained_rate,
+    wanted_rate,
+)
 from nnef_hw.flow.steps import Compiled, Steps
 from nnef_hw.flow.summary import describe_steps
 from nnef_hw.flow.survey import narrowed
@@ -108,8 +113,8 @@ def compile_design(
         discard_steps(options.out, LATER_STEPS)
         described = None
         if fixed.rows:
-            fastest = options.target_fps is None
-            described = describe_steps(fixed, made.window, target, plan, fastest=fastest)
+            wanted = wanted_rate(options.target_fps, options.sources, fixed)
+            described = describe_steps(fixed, made.window, target, plan, fastest=wanted is None)
         seconds = {"compile": round(time.perf_counter() - begin, 2)}
         return Compiled(described, tuple(made.others), made.warnings, seconds)
 
@@ -126,6 +131,7 @@ def _plan(
     """Quantize and schedule."""
     drop = options.accuracy_drop
     candidates = Candidates(())
+    target_fps, least_fps = options.target_fps, 0.0
 
     def check(built: Graph) -> None:
         nonlocal candidates
@@ -147,8 +153,8 @@ def _plan(
     def ways() -> Ways:
         progress("looking for a way that works")
         asked = Asked(
-            options.arch, options.clock_mhz, options.target_fps, options.layer_counters,
-            options.batch,
+            options.arch, options.clock_mhz, target_fps, options.layer_counters, options.batch,
+            least_fps,
         )  # fmt: skip
         narrower = narrowed(graph, samples, options.scheme, options.stream)
         fixed = graph if narrower is None else narrower(options.scheme.weight_bits)
@@ -166,15 +172,18 @@ def _plan(
             judges=True,
             check_fixed=check_fixed,
         )
-        plan, others = choose_plan(
-            candidates,
-            made.fixed,
-            target,
-            clock_mhz=options.clock_mhz,
-            target_fps=options.target_fps,
-            layer_counters=options.layer_counters,
-            batch=options.batch,
-        )
+        least_fps = wanted_rate(None, options.sources, made.fixed) or 0.0
+        target_fps = wanted_rate(target_fps, options.sources, made.fixed)
+        with explained_rate(options.target_fps, options.sources, made.fixed):
+            plan, others = choose_plan(
+                candidates,
+                made.fixed,
+                target,
+                clock_mhz=options.clock_mhz,
+                target_fps=target_fps,
+                layer_counters=options.layer_counters,
+                batch=options.batch,
+            )
     return PlannedModel(
         graph, made.samples, made.fixed, made.canonical, plan, others, made.window, made.warnings
     )

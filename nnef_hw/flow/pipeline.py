@@ -22,6 +22,7 @@ from nnef_hw.flow.clock import GAIN, search_clock
 from nnef_hw.flow.compilation import compile_design, inputs_digest, read_inputs
 from nnef_hw.flow.options import BuildOptions, PlannedModel, check_options
 from nnef_hw.flow.reporting import write_report
+from nnef_hw.flow.sources import wanted_rate
 from nnef_hw.flow.steps import Steps, Verified
 from nnef_hw.flow.verification import verify_design
 from nnef_hw.flow.weights import base_options, inherit_bitstream
@@ -155,7 +156,8 @@ def _at_clock(options: BuildOptions, target: Target, clock_mhz: float) -> BuildO
     if isinstance(given, PlannedModel) and given.plan.clock_mhz != clock_mhz:
         plan, others = choose_plan(
             Candidates(able_architectures(options.arch, given.fixed)), given.fixed, target,
-            clock_mhz=clock_mhz, target_fps=options.target_fps,
+            clock_mhz=clock_mhz,
+            target_fps=wanted_rate(options.target_fps, options.sources, given.fixed),
             layer_counters=options.layer_counters, batch=options.batch,
         )  # fmt: skip
         given = replace(given, plan=plan, others=others)

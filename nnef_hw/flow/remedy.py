@@ -28,13 +28,20 @@ WIDEST, NARROWEST = 7, min(WIDTHS)
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Wishes of a plan: arguments of :meth:`.Architecture.plan`."""
+    """Wishes of a plan: arguments of :meth:`.Architecture.plan`, and the rate of sensors.
+
+    Parameters
+    ----------
+    least_fps
+        Frames per second that a sensor gives: a plan of a lower rate is no remedy.
+    """
 
     arch: str = AUTO
     clock_mhz: float | None = None
     target_fps: float | None = None
     layer_counters: bool = False
     batch: int = 1
+    least_fps: float = 0.0
 
 
 class Ways:
@@ -101,6 +108,8 @@ class Ways:
         rate = self._per_second(fastest, target)
         # No more than that, in digits that can be typed.
         lower = floor(rate) if rate >= 1 else floor(1000 * rate) / 1000
+        if lower < self._asked.least_fps:
+            return None
         plan = lower and self._plan(target, replace(self._asked, target_fps=lower))
         return f"use --target-fps {lower}: {self._cost(plan, target)}" if plan else None
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from nnef_hw.architecture.architecture import AcceleratorPlan
 from nnef_hw.boards.interfaces import ChosenSource, Feed, SourceWish
-from nnef_hw.errors import UsageError
+from nnef_hw.errors import ShortageError, UsageError
 from nnef_hw.ir import Graph
 from nnef_hw.ir.batch import sample_extents
 from nnef_hw.ir.operators import CanonicalOperator, FrontAttributes, Trait, operator
 
-__all__ = ["bind_sources", "check_rates"]
+__all__ = ["bind_sources", "check_rates", "explained_rate", "wanted_rate"]
 
 
 def bind_sources(wishes: Sequence[SourceWish], graph: Graph) -> tuple[ChosenSource, ...]:
@@ -33,6 +34,45 @@ def bind_sources(wishes: Sequence[SourceWish], graph: Graph) -> tuple[ChosenSour
         codes = math.prod(sample_extents(graph.tensor(name).shape))
         found[name] = wish.kind.of(Feed(name, codes, _rate(graph, name)))
     return tuple(found.values())
+
+
+def wanted_rate(
+    target_fps: float | None, wishes: Sequence[SourceWish], fixed: Graph
+) -> float | None:
+    """Return the frames per second that a plan has to reach: the user's, or those of a sensor.
+
+    Raises
+    ------
+    UsageError, TargetError
+        If there cannot be such a source.
+    """
+    if target_fps is not None:
+        return target_fps
+    rates = [source.frames_per_second for source in bind_sources(wishes, fixed)]
+    return max(rates, default=None)
+
+
+@contextlib.contextmanager
+def explained_rate(
+    target_fps: float | None, wishes: Sequence[SourceWish], fixed: Graph
+) -> Iterator[None]:
+    """Add to a refusal which sensors want the rate, where the user has not said any.
+
+    Raises
+    ------
+    ShortageError
+        As the block does.
+    """
+    try:
+        yield
+    except ShortageError as error:
+        if target_fps is not None or not wishes:
+            raise
+        given = " and ".join(
+            f"{source.title} gives {source.frames_per_second:g} frames per second"
+            for source in bind_sources(wishes, fixed)
+        )
+        raise ShortageError(f"{given}; {error.claim}", error.arch, error.lack) from error
 
 
 def check_rates(sources: Sequence[ChosenSource], plan: AcceleratorPlan) -> None:

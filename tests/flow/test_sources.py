@@ -1,0 +1,68 @@
+"""A sensor decides how fast a design has to be."""
+
+import re
+
+import numpy as np
+import pytest
+
+from nnef_hw.boards.interfaces import find_source
+from nnef_hw.flow.sources import wanted_rate
+from nnef_hw.frontend import save
+from nnef_hw.frontend.audio_front import LogMelFront, put_in_front
+from nnef_hw.testing import GraphBuilder
+
+FRONT = """front = "log_mel"
+window = 512
+hop = 16
+points = 512
+bands = 4
+emphasis = 0.0
+"""
+HOP, RATE = 16, 16_000
+
+
+@pytest.fixture
+def ear(cli, tmp_path, rng):
+    """Return ``build(*options)`` of a network whose steps take longer than a hop."""
+    net = GraphBuilder("ear")
+    x = net.conv(net.input("features", [1, 4, 2, 1]), rng.normal(size=(3, 4, 2, 1)))
+    save(net.build(net.reshape(x, [1, 3])), tmp_path / "ear.nnef.tgz")
+    (tmp_path / "front.toml").write_text(FRONT)
+    np.savez(tmp_path / "samples.npz", inputs=rng.uniform(-1, 1, (4, 1, 528, 1)))
+    return lambda *options: cli(
+        "build", "ear.nnef.tgz", "--front", "front.toml", "--stream", "time", "--board",
+        "tang_nano_20k", "--freq", 27, "--calibrate", "samples.npz", "--no-bitstream",
+        "--source", "i2s", *options,
+    )  # fmt: skip
+
+
+def test_a_design_has_to_keep_up_with_a_sensor(ear):
+    """Nobody has given a rate; a lower one is no remedy."""
+    result = ear()
+    assert result.status == 2
+    assert re.search(
+        r"source i2s gives 1000 frames per second; model 'ear' does not reach 1000 inferences/s on "
+        r"tang_nano_20k at 27 MHz \(27,000 cycles each\) .* take fewer than [\d,]+ cycles",
+        result.err,
+    ), result.err  # fmt: skip
+    assert "use --target-fps" not in result.err
+
+
+def test_a_rate_that_is_too_low_for_a_sensor_is_refused(ear):
+    result = ear("--target-fps", 100)
+    assert result.status == 2
+    assert re.search(
+        r"source i2s gives 16 samples every 27,000 cycles at 27 MHz, and the network takes [\d,]+ "
+        r"for them; omit --target-fps", result.err,
+    ), result.err  # fmt: skip
+
+
+def test_a_rate_of_the_user_comes_first(rng):
+    net = GraphBuilder("ear")
+    x = net.conv(net.input("features", [1, 4, 2, 1]), rng.normal(size=(3, 4, 2, 1)))
+    front = LogMelFront(rate=RATE, window=32, hop=HOP, points=32, bands=4, emphasis=0.0)
+    graph = put_in_front(net.build(x), front)
+    wishes = [find_source("i2s")]
+    assert wanted_rate(None, [], graph) is None
+    assert wanted_rate(None, wishes, graph) == RATE / 48
+    assert wanted_rate(7.0, wishes, graph) == 7.0
