@@ -15,7 +15,7 @@ from nnef_hw.boards.hardware.loader import ImageLoader
 from nnef_hw.boards.hardware.phy import MIN_BYTE_CYCLES, pin_members
 from nnef_hw.boards.hardware.replay import Replayer
 from nnef_hw.boards.interfaces import DEFAULT_LINK
-from nnef_hw.host.protocol import identity_payload
+from nnef_hw.host.protocol import LOST_BITS, identity_payload
 from nnef_hw.rtl.base.reset import WithReset
 from nnef_hw.rtl.readers.pads import connect_pads, pad_ports
 from nnef_hw.rtl.streams.fork import Fork
@@ -123,6 +123,7 @@ class LinkedCore(wiring.Component):
         self.with_image = "image" in accelerator.signature.members
         self.sources = {name: _made(source, clk_hz, self.layouts[name])
                         for name, source in sources.items()}
+        self.losing = [self.sources[name] for name, x in sources.items() if not x.waits]
         # what does not wait for the host must not wait for its reader either
         self.gated = {} if all(x.waits for x in sources.values()) else {
             name: beats for name, beats in frames.items() if name[0] == "o"}
@@ -150,7 +151,8 @@ class LinkedCore(wiring.Component):
             BYTE_LAYOUT if self.as_bytes else self.layouts[self.host_inputs[0]],
             identity=self.identity, idle_cycles=self.idle_cycles, with_data=bool(self.host_inputs),
             with_replay=self.with_replay, layers=self.layers,
-            with_memory=bool(self.pads), with_image=self.with_image, long_wires=self.long_wires)
+            with_memory=bool(self.pads), with_image=self.with_image, with_lost=bool(self.losing),
+            long_wires=self.long_wires)
         start = partial(WithReset, reset=self.reset)
         m.submodules.phy = start(phy)
         m.submodules.link = start(link)
@@ -187,6 +189,9 @@ class LinkedCore(wiring.Component):
                 layer_counters.layer.eq(link.layer),
                 link.layer_counts.eq(layer_counters.counts),
             ]
+        if self.losing:
+            lost = sum(source.lost for source in self.losing)
+            m.d.comb += link.lost.eq(Mux(lost >> LOST_BITS != 0, (1 << LOST_BITS) - 1, lost))
         for name, queue in self.queues.items():
             m.submodules[f"{name}_queue"] = (ahead if name in self.inputs else behind)(queue)
 

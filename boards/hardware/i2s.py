@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from nnef_hw.boards.interfaces.i2s import FRAME_BITS, LEAST_CYCLES
 from nnef_hw.hardware.geometry.blockram import Tiling
+from nnef_hw.host.protocol import LOST_BITS
 from nnef_hw.rtl.base.memory import TiledMemory
 
 __all__ = ["I2sReceiver"]
@@ -41,11 +42,11 @@ class I2sReceiver(wiring.Component):
     i2s_data : In(1)
         Data, asynchronous.
     o : Out(stream.Signature(layout))
+    lost : Out(16)
+        Samples that were lost since the reset; it stays at its greatest value.
 
     Attributes
     ----------
-    lost : Signal(16)
-        Samples that were lost since the reset; it stays at its highest value.
     sample_cycles : Fraction
         Cycles from a sample to the next, on average.
     """
@@ -61,9 +62,8 @@ class I2sReceiver(wiring.Component):
         self.sample_cycles = Fraction(2 * FRAME_BITS * cycles, edges)
         super().__init__({
             "i2s_bclk": Out(1), "i2s_ws": Out(1), "i2s_data": In(1),
-            "o": Out(stream.Signature(layout)),
+            "o": Out(stream.Signature(layout)), "lost": Out(LOST_BITS),
         })
-        self.lost = Signal(16)
 
     def elaborate(self, platform):
         m = Module()

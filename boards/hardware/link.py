@@ -10,6 +10,8 @@ from nnef_hw.boards.hardware.crc import SerialCrc
 from nnef_hw.host.protocol import (
     COUNTS_BYTES,
     LAYER_COUNTS_BYTES,
+    LOST_BITS,
+    LOST_COUNTS,
     MAX_PAYLOAD,
     REPLAY_BYTES,
     START,
@@ -47,6 +49,8 @@ class PacketLink(wiring.Component):
         The accelerator needs a memory beside the FPGA.
     with_image : bool
         The host fills that memory: serve ``LOAD``.
+    with_lost : bool
+        A source loses samples: ``COUNTERS`` tell how many.
     long_wires : bool
         A byte of a reply is chosen in one cycle and sent in the next.
 
@@ -64,6 +68,8 @@ class PacketLink(wiring.Component):
         The restart has reached the accelerator's end: the buffer is cleared.
     counts : In(COUNTER_LAYOUT)
         Read by ``COUNTERS``.
+    lost : In(16)
+        Only ``with_lost``: samples that are lost, read by ``COUNTERS`` too.
     layer : Out(range(layers + 1))
         Argument of the last request, for whose counts it asks; 0 is none.
     layer_counts : In(LAYER_COUNTS)
@@ -91,7 +97,7 @@ class PacketLink(wiring.Component):
 
     def __init__(
         self, layout, *, identity, idle_cycles, with_data=True, with_replay=False, layers=0,
-        with_memory=False, with_image=False, long_wires=False,
+        with_memory=False, with_image=False, with_lost=False, long_wires=False,
     ):
         if idle_cycles < 2 or idle_cycles & (idle_cycles - 1):
             raise ValueError(f"idle_cycles must be a power of two, not {idle_cycles!r}")
@@ -103,6 +109,7 @@ class PacketLink(wiring.Component):
         self.layers = layers
         self.with_memory = with_memory
         self.with_image = with_image
+        self.with_lost = with_lost
         self.long_wires = long_wires
         super().__init__({
             "i_rx": In(stream.Signature(8)),
@@ -120,6 +127,7 @@ class PacketLink(wiring.Component):
             "replaying": In(1),
             **({"memory_error": In(1)} if with_memory else {}),
             **({"loaded": In(1)} if with_image else {}),
+            **({"lost": In(LOST_BITS)} if with_lost else {}),
         })
 
     def elaborate(self, platform):
@@ -159,13 +167,15 @@ class PacketLink(wiring.Component):
         m.d.comb += [latency.eq(self.counts.latency), interval.eq(self.counts.interval)]
         counts = Cat(latency, interval, self.counts.frames, damaged_count)
         counts_bytes = COUNTS_BYTES
+        if self.with_lost:
+            counts, counts_bytes = Cat(counts, self.lost), LOST_COUNTS.size
         if self.layers:
             asked = self.layer != 0
             counts = Mux(asked, self.layer_counts.as_value(), counts)
-            counts_bytes = Mux(asked, LAYER_COUNTS_BYTES, COUNTS_BYTES)
+            counts_bytes = Mux(asked, LAYER_COUNTS_BYTES, counts_bytes)
 
         remaining = Signal(6)
-        index = Signal(range(COUNTS_BYTES))
+        index = Signal(range(LOST_COUNTS.size if self.with_lost else COUNTS_BYTES))
         idle_timer = Signal(range(self.idle_cycles + 1))
         # A register of its own, which can stand where the reset of the accelerator begins.
         aborting = Signal()

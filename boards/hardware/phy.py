@@ -29,13 +29,15 @@ MIN_BYTE_CYCLES = 16
 def pin_members(interface, component):
     """Members of an interface's component that are pins of the board.
 
+    Those that are not are streams, and the losses of a source that does not wait.
+
     Raises
     ------
     ValueError
         If they are not those that the interface says it needs.
     """
     members = {name: member for name, member in component.signature.members.items()
-               if name not in {"i", "o"}}
+               if name not in {"i", "o", "lost"}}
     found = {name: PinUse(Direction.INPUT if member.flow == In else Direction.OUTPUT,
                           Shape.cast(member.shape).width)
              for name, member in members.items()}

@@ -163,7 +163,8 @@ class Source(Interface):
     Its component, made with the ``layout`` of the input's beats as well, has a stream ``o`` of
     them: whole frames, each of which ends with ``last``; a reset makes it begin with a new one. The
     accelerator may let it wait for any time. A source that cannot wait, as a microphone cannot,
-    counts what it loses.
+    counts the samples that it loses, in an output ``lost`` of 16 bits that stays at its greatest
+    value; the link tells them.
     """
 
     sort = "source"

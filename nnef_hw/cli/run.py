@@ -150,7 +150,8 @@ def _hear(options: argparse.Namespace) -> int:
         for event in found.events:
             print(f"{event.seconds:.2f} s {event.output} {event.number} {event.score:.2f}")
         print(
-            f"{len(found.events)} events in {found.seconds:.2f} s of sound, {found.steps} steps; "
+            f"{len(found.events)} events in {found.seconds:.2f} s of sound, {found.steps} steps, "
+            f"{found.lost} samples lost; "
             f"a step is computed in {found.duty:.1%} of the time between two; "
             f"{found.cycles:,} cycles, {found.cycles_per_second:,} per second"
         )

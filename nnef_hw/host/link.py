@@ -23,6 +23,7 @@ from nnef_hw.host.protocol import (
     COUNTS,
     IDENTITY,
     LAYER_COUNTS,
+    LOST_COUNTS,
     MAX_PAYLOAD,
     VERSION,
     Reason,
@@ -151,7 +152,8 @@ class Host:
     def counters(self) -> Counters:
         """Read the board's counters."""
         payload = self._request(Request.COUNTERS, expect={Reply.COUNTS}).payload
-        return Counters(*COUNTS.unpack_from(payload))
+        layout = LOST_COUNTS if len(payload) == LOST_COUNTS.size else COUNTS
+        return Counters(*layout.unpack_from(payload))
 
     def layer_counts(self, layer: int) -> LayerCounts:
         """Read the counters of a layer, numbered from 1; boards without them refuse."""

@@ -46,12 +46,17 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """Measurements of a board: cycles of the accelerator's clock, all modulo their width."""
+    """Measurements of a board: cycles of the accelerator's clock, all modulo their width.
+
+    ``lost`` counts samples that sources have lost since the reset, 65,535 being so many or more;
+    None if every source waits.
+    """
 
     latency: int
     interval: int
     frames: int
     damaged: int
+    lost: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,8 @@ __all__ = [
     "LAYER_COUNTS",
     "LAYER_COUNTS_BYTES",
     "LINK_BITS",
+    "LOST_BITS",
+    "LOST_COUNTS",
     "MAX_BEAT",
     "MAX_PAYLOAD",
     "REPLAY_BYTES",
@@ -45,6 +47,10 @@ COUNTED_FRAMES = 2
 IDENTITY = struct.Struct(f"<4BI{HASH_BYTES}s")
 """Version, longest payload, bytes of a beat in and out, clock in Hz, hash of the manifest."""
 COUNTS = struct.Struct("<2I2B")
+LOST_COUNTS = struct.Struct("<2I2BH")
+"""Counts of a board with a source that does not wait: at the end, the samples that were lost."""
+LOST_BITS = 16
+"""Bits of such a number; the greatest one means so many or more."""
 LAYER_COUNTS = struct.Struct("<2I")
 COUNTS_BYTES = COUNTS.size
 LAYER_COUNTS_BYTES = LAYER_COUNTS.size

@@ -13,6 +13,7 @@ import numpy as np
 from nnef_hw.arithmetic.numerics import IntArray
 from nnef_hw.boards.interfaces import EventPin, I2s, link_of, sink_of, source_of
 from nnef_hw.errors import CheckError, UsageError
+from nnef_hw.host.link import Host
 from nnef_hw.reference import run_fixed
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.sim.board_runner import BoardTransport
@@ -60,6 +61,8 @@ class Heard:
         Share of the time between two steps in which a step is computed.
     equal
         Whether all events are those of the fixed-point model.
+    lost
+        Samples that the microphone's receiver has lost, as the board tells its host.
     events
         In their order.
     """
@@ -70,6 +73,7 @@ class Heard:
     cycles_per_second: int
     duty: float
     equal: bool
+    lost: int
     events: tuple[Event, ...]
 
 
@@ -138,6 +142,8 @@ def hear(build: BuildFolder, wav: Path) -> Heard:
         board.advance(ceil((steps + 0.9) * step_cycles))
         seen = {sink.output: sink.seen(board.received(len(sources) + n)) for n, sink in watched}
         cycles, seconds = board.cycles, board.seconds
+        lost = Host(board).counters().lost
+    assert lost is not None, "a microphone does not wait"
     expected = _model_events(build, source, samples, steps, [sink for _, sink in watched])
     events, equal = [], True
     for _, sink in watched:
@@ -157,6 +163,7 @@ def hear(build: BuildFolder, wav: Path) -> Heard:
         cycles_per_second=round(cycles / seconds),
         duty=build.plan.interval / step_cycles,
         equal=equal,
+        lost=lost,
         events=tuple(sorted(events, key=lambda event: event.seconds)),
     )
 
@@ -167,8 +174,14 @@ def require_heard(found: Heard) -> None:
     Raises
     ------
     CheckError
-        If they differ.
+        If they differ, or samples were lost on the way.
     """
+    if found.lost:
+        raise CheckError(
+            f"the board has lost {found.lost:,} samples of {found.seconds:.2f} s of sound: its "
+            "accelerator did not take them in time",
+            remedy="please report this with the model: the schedule's timing model is wrong",
+        )
     if not found.equal:
         raise CheckError(
             "the events on the board's pins are not those of the fixed-point model",

@@ -199,6 +199,7 @@ def test_a_board_hears_what_the_model_hears(cli, tmp_path, rng):
     told = json.loads(result.out)
     assert told["equal"]
     assert told["steps"] == 300
+    assert told["lost"] == 0
     # more results than the host, which is not there, could be told of
     assert 3 < len(told["events"]) < 75
     times = [event["seconds"] - (event["step"] + 1) / 1_000 for event in told["events"]]

@@ -160,3 +160,34 @@ def test_features_of_a_microphone_on_a_board(rng):
     possible = (requant.apply(np.concatenate([past, samples[n:]]))[2:15] for n in range(900))
     assert sum(np.array_equal(frames, found[2:]) for frames in possible) == 1
     assert len(np.unique(found)) > 10
+
+
+@pytest.mark.verilator
+def test_a_board_tells_what_it_has_lost(rng):
+    """An accelerator that no plan would allow: it takes a third of the samples that come."""
+    front = LogMel(rate=8_000, window=32, hop=16, points=256, bands=4, high=4_000.0)
+    requant = choose_log_mel(front, QType(8, signed=True, scale=1 / 255, zero_point=-128))
+    board = find_board("icebreaker")
+    board = replace(board, clock_mhz=board.input_mhz)
+    part = parts.LogMel(
+        window=32, hop=16, points=256, lengths=requant.bank.lengths, frames=0, out_bits=8,
+        out_signed=True, in_dsp=True, ram=board.device.ram,
+    )  # fmt: skip
+    source = I2s("audio", 46_875, 16)
+    sample_cycles = 256
+    top, ports = board_top(
+        board, part.build(requant=requant), sources={"i": source}, frames={"i": 16, "o": 4}
+    )
+    verilog = to_verilog(top, name="board_top", ports=ports)
+    with BoardTransport(verilog, clk_hz=12_000_000, others=[source]) as transport:
+        host = Host(transport)
+        host.open(bytes(32))
+        begin = transport.cycles
+        transport.advance(600 * sample_cycles)
+        counters = host.counters()
+        came = (transport.cycles - begin) // sample_cycles
+        taken = (counters.frames + 1) * 16
+        assert abs(came - taken - QUEUE - counters.lost) <= 16
+        assert counters.lost > 100
+        host.abort()
+        assert host.counters().lost == 0
