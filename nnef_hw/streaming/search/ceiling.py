@@ -60,9 +60,9 @@ def find_ceilings(
             shares = (device.stream_share, LUT_SHARE)
             found[key] = next(filter(None, (_ceiling(foldings, *key, x) for x in shares)), None)
         ceilings[target.name] = found[key]
-    lanes = {block.tensor: block.layer.result_lanes for block in blocks}
-    for block in blocks:
-        lanes |= dict.fromkeys(block.layer.sources, block.layer.operand_lanes)
+    layers = [block.layer for block in blocks]
+    lanes = {name: x.lanes_of(n) for x in layers for n, name in enumerate(x.sources)}
+    lanes |= {layer.tensor: layer.result_lanes for layer in layers}
     if max(lanes.values(), default=1) > 1:
         return _with_lanes(ceilings, network, targets, lanes)
     return ceilings

@@ -3,12 +3,15 @@
 from dataclasses import replace
 
 import pytest
+from attention_graphs import product
 from sweeps import few
 
 from nnef_hw.boards import BOARDS, find_board
 from nnef_hw.streaming.foldings.budget import queue_resources
 from nnef_hw.streaming.foldings.lower import lower
 from nnef_hw.streaming.search.ceiling import find_ceilings
+from nnef_hw.streaming.search.lanes import takes_lanes
+from nnef_hw.streaming.search.options import network_options
 from nnef_hw.streaming.search.solver import schedule
 from nnef_hw.testing import GraphBuilder
 
@@ -91,3 +94,17 @@ def test_fifos_have_to_fit_too(fix, rng):
         for blocks in ((), plan.blocks)
     ]
     assert enough[1] == enough[0] + fifos.bram
+
+
+def test_operands_with_beats_of_other_widths_keep_theirs(fix):
+    """Rows of several codes per beat, whose matrix comes code by code."""
+    target = find_board("ulx3s_85f")
+    network = lower(fix(product([1, 64, 8], [1, 8, 1])))
+    [layer] = network.layers
+    wide = network.widened({layer.sources[0]: 8})
+    assert takes_lanes(wide, target)
+    blocks = [min(options, key=lambda block: block.cycles)
+              for options in network_options(wide, target.device)]  # fmt: skip
+    [ceiling] = find_ceilings(network, [target], blocks).values()
+    [narrow] = find_ceilings(network, [target]).values()
+    assert ceiling.interval <= blocks[0].cycles < narrow.interval
