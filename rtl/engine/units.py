@@ -9,6 +9,7 @@ from nnef_hw.parts.engine.program import BEAT_BITS, Kind
 from nnef_hw.parts.engine.sizes import CODE_BITS
 from nnef_hw.rtl.base.memory import TiledMemory
 from nnef_hw.rtl.engine.passage import EnginePassage
+from nnef_hw.rtl.functions.softmax import last_channel
 
 __all__ = ["ChannelConstants", "EngineUnits", "write_tables"]
 
@@ -80,7 +81,7 @@ class EngineUnits(wiring.Component):
         tables = {
             "table_place": In(range(beats)), "table_beat": In(BEAT_BITS), "table_comes": In(1),
         } if beats else {}  # fmt: skip
-        hides = any(unit.hidden_behind for unit in part.units.units)
+        hides = any(unit.hides for unit in part.units.units)
         places = {"place": In(part.layout.bits("last_place"))} if hides else {}
         super().__init__({**{name: own[name] for name in names}, **constants, **tables, **places})
 
@@ -133,7 +134,7 @@ class EngineUnits(wiring.Component):
         # A signed code is that of the engine with its highest bit turned round.
         turned = 1 << (bits - 1) if is_signed else 0
         payload = codes.payload
-        if unit.hidden_behind:
+        if unit.hides:
             payload = self._hide(m, unit, codes, is_chosen)
         m.d.comb += [
             operand.valid.eq(codes.valid & is_chosen),
@@ -151,11 +152,11 @@ class EngineUnits(wiring.Component):
 
     def _hide(self, m, unit, codes, is_chosen):
         """Return the code, or the lowest one in place of those behind a place; others are not."""
-        channel = Signal(range(unit.hidden_behind))
+        channel = Signal(range(unit.part.channels))
         with m.If(self.begin):
             m.d.sync += channel.eq(0)
         with m.Elif(codes.valid & codes.ready & is_chosen):
-            is_last = channel == unit.hidden_behind - 1
+            is_last = channel == last_channel(unit.part, self.parameters)
             m.d.sync += channel.eq(Mux(is_last, 0, channel + 1))
         shown = Mux(codes.payload == 0, 1, codes.payload)
         seen = Mux(channel > self.place, 0, shown)

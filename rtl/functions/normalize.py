@@ -8,7 +8,6 @@ from amaranth.lib.wiring import In, Out
 
 from nnef_hw import parts
 from nnef_hw.arithmetic.normalization import FACTOR_BITS, OFFSET_BITS, ROOT_BITS
-from nnef_hw.arithmetic.numerics import signed_bits
 from nnef_hw.rtl.arrays.requantizer import constants_in_turn
 from nnef_hw.rtl.base.memory import TiledMemory
 from nnef_hw.rtl.base.primitives import (
@@ -321,7 +320,7 @@ class Normalize(wiring.Component):
 
     def _multiply(self, m, platform, codes, found):
         """Multiply the codes of a pixel by its inverse root, then by the scales."""
-        part, requant = self.part, self.requant
+        part = self.part
         m.submodules.results = results = Fifo(self.o.payload.shape())
         wiring.connect(m, results.o, wiring.flipped(self.o))
         advance = results.i.ready
@@ -352,12 +351,12 @@ class Normalize(wiring.Component):
         valid, last = self._later(m, advance, (item.valid, item.last), 1, name="scaled")
         offset = self._offset(m, advance, valid, item.digits)
         total = self._whole(Cat(item.low, item.product).as_signed()) + offset
-        limits = signed_bits(requant.lo, requant.hi)
+        lo, hi = self._limits()
+        limits = part.out_bits + (not part.out_signed)
         rounded = Signal(signed(max(len(total) - OFFSET_BITS, limits)), name="rounded",
                          reset_less=True)
         with m.If(advance):
             m.d.sync += rounded.eq(total >> OFFSET_BITS)
-        lo, hi = requant.lo, requant.hi
         valid, last = self._later(m, advance, (valid, last), 1, name="rounded")
         m.d.comb += [
             results.i.valid.eq(valid),
@@ -376,6 +375,10 @@ class Normalize(wiring.Component):
     def _zero_point(self):
         """Return the zero point of the codes."""
         return self.zero_point
+
+    def _limits(self):
+        """Return the lowest and the highest result."""
+        return self.requant.lo, self.requant.hi
 
     def _scale(self, m, take):
         """Return the scale of the next item, and what else comes along with it."""

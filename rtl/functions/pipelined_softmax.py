@@ -8,7 +8,13 @@ from amaranth.lib.wiring import In, Out
 
 from nnef_hw import parts
 from nnef_hw.rtl.base.memory import TiledMemory
-from nnef_hw.rtl.functions.softmax import ExponentialLookup, dividend, saturated, table_ports
+from nnef_hw.rtl.functions.softmax import (
+    ExponentialLookup,
+    dividend,
+    last_channel,
+    layer_ports,
+    saturated,
+)
 from nnef_hw.rtl.streams.stream import beat_layout
 
 __all__ = ["PipelinedSoftmax"]
@@ -69,8 +75,8 @@ class PipelinedSoftmax(wiring.Component):
     -------
     i : In(stream.Signature(beat_layout))
     o : Out(stream.Signature(beat_layout))
-    table_number, table_address, table_data, table_enable : In
-        See :func:`.table_ports`.
+    table_number, last_channel, masks, fewer, table_address, table_data, table_enable : In
+        See :func:`.layer_ports`.
     """
 
     unproved = "the solver finds no invariant in 150 s; tests simulate it under stalls"
@@ -83,7 +89,7 @@ class PipelinedSoftmax(wiring.Component):
         super().__init__({
             "i": In(stream.Signature(codes)),
             "o": Out(stream.Signature(beat_layout(bits=part.out_bits, signed=False, lanes=1))),
-            **table_ports(part),
+            **layer_ports(part),
         })
 
     def elaborate(self, platform):
@@ -108,7 +114,7 @@ class PipelinedSoftmax(wiring.Component):
         index = Signal(range(self.part.channels), name=f"{name}_index")
         bank = Signal(name=f"{name}_bank")
         final = Signal(name=f"{name}_final")
-        m.d.comb += final.eq(index == self.part.channels - 1)
+        m.d.comb += final.eq(index == last_channel(self.part, self))
         with m.If(advance):
             m.d.sync += [index.eq(Mux(final, 0, index + 1)), bank.eq(bank ^ final)]
         return index, bank, final
@@ -203,7 +209,7 @@ class PipelinedSoftmax(wiring.Component):
 
         steps = self.part.stages * self.part.interval
         remainder = Signal(steps + len(divisor) + 1, name="dividend")
-        m.d.comb += remainder.eq(dividend(self.part, exponential, divisor))
+        m.d.comb += remainder.eq(dividend(self.part, self, exponential, divisor))
         item = _Division(valid=fetched, remainder=remainder, divisor=divisor,
                          last=last & fetched_final)
         accepts = [Signal(name=f"accept{n}") for n in range(self.part.stages + 1)]

@@ -7,7 +7,6 @@ from amaranth.lib.wiring import In, Out
 from nnef_hw import parts
 from nnef_hw.arithmetic.normalization import OFFSET_BITS
 from nnef_hw.rtl.functions.normalize import Normalize
-from nnef_hw.rtl.streams.stream import check_limits
 
 __all__ = ["SharedNormalize"]
 
@@ -17,11 +16,6 @@ class SharedNormalize(Normalize):
 
     Golden model: that of :class:`.Normalize`. What ports say of a layer stays from its first code
     to its last result; there is none of the layer before then.
-
-    Parameters
-    ----------
-    lo, hi : int
-        Limits of the results of all layers.
 
     Members
     -------
@@ -34,6 +28,8 @@ class SharedNormalize(Normalize):
         By how many bits its shift exceeds the least one.
     zero_point : In
         That of the codes; only if no mean is taken from them.
+    lowest, below : In(out_bits)
+        The layer's lowest result, and by how much its highest one is below the highest code.
     constant : In(constant_bits)
         Scale and offset of the next channel, from the first one on, over and over.
     constant_taken : Out(1)
@@ -42,16 +38,16 @@ class SharedNormalize(Normalize):
 
     unproved = "the solver would have to multiply; tests simulate it under stalls"
 
-    def __init__(self, part: parts.SharedNormalize, *, lo, hi):
-        check_limits(part, _Limits(lo, hi))
+    def __init__(self, part: parts.SharedNormalize):
         self.part = part
-        self.requant = _Limits(lo, hi)
         wiring.Component.__init__(self, {
             **self._streams(part),
             "epsilon": In(part.epsilon_bits),
             "finer": In(range(part.finer_steps + 1)),
             "farther": In(range(part.farther_steps + 1)),
             **({} if part.centered else {"zero_point": In(Shape(part.bits, part.signed))}),
+            "lowest": In(part.out_bits),
+            "below": In(part.out_bits),
             "constant": In(part.constant_bits),
             "constant_taken": Out(1),
         })
@@ -78,9 +74,5 @@ class SharedNormalize(Normalize):
             m.d.sync += offset.eq(beside)
         return offset
 
-
-class _Limits:
-    """The least and the greatest code of results."""
-
-    def __init__(self, lo, hi):
-        self.lo, self.hi = lo, hi
+    def _limits(self):
+        return self.lowest, ~self.below

@@ -8,28 +8,43 @@ from nnef_hw import parts
 from nnef_hw.rtl.base.memory import TiledMemory
 from nnef_hw.rtl.streams.stream import beat_layout, code_range
 
-__all__ = ["ExponentialLookup", "PixelSum", "Softmax", "dividend", "saturated", "table_ports"]
+__all__ = [
+    "ExponentialLookup", "PixelSum", "Softmax", "dividend", "last_channel", "layer_ports",
+    "saturated",
+]
 
 
-def table_ports(part):
-    """Return the members by which a softmax gets its tables, if these are written, and chooses one.
+def layer_ports(part):
+    """Return the members by which a softmax gets its tables, if these are written, and a layer's.
 
-    ``table_number`` is that of the one that it takes, of several.
+    ``table_number`` is that of the table that it takes, of several; ``last_channel`` that of the
+    last code of a pixel, ``masks`` whether the lowest code is hidden, ``fewer`` by how many its
+    places are fewer than the part's. They stay from a layer's first code to its last result.
     """
-    chosen = {"table_number": In(range(part.tables))} if part.tables > 1 else {}
+    own = {"table_number": In(range(part.tables))} if part.tables > 1 else {}
+    if part.is_shared:
+        own |= {"last_channel": In(range(part.channels)), "masks": In(1)}
+        own |= {"fewer": In(range(part.fewer_places + 1))} if part.fewer_places else {}
     if not part.is_written:
-        return chosen
+        return own
     return {
-        **chosen,
+        **own,
         "table_address": In(range(part.table_memory.depth)),
         "table_data": In(part.exponential_bits),
         "table_enable": In(1),
     }
 
 
-def dividend(part, exponential, total):
+def last_channel(part, owner):
+    """Return the index of the last code of a pixel."""
+    return owner.last_channel if part.is_shared else part.channels - 1
+
+
+def dividend(part, owner, exponential, total):
     """Return the dividend of a division by twice the sum, as the part rounds."""
     scaled = exponential << part.quotient_bits
+    if part.fewer_places:
+        scaled = scaled >> owner.fewer
     return scaled - (exponential << 1) if part.rounds_down else scaled + total
 
 
@@ -55,9 +70,10 @@ class ExponentialLookup:
     code_shape : Shape
         Shape of a code.
     owner : Component
-        The softmax, whose :func:`table_ports` write and choose tables, if there are any.
+        The softmax, whose :func:`layer_ports` write and choose tables, if there are any.
     is_masked : bool
-        The lowest code is hidden: its exponential is 0, unless it is the greatest one.
+        The lowest code is hidden: its exponential is 0, unless it is the greatest one. A part that
+        is shared has a port that tells.
 
     Attributes
     ----------
@@ -93,10 +109,11 @@ class ExponentialLookup:
         ]
         m.d.sync += reading.eq(Cat(self.read, reading))
         found = exponentials.read_data
-        if is_masked:
+        masks = owner.masks if part.is_shared else Const(is_masked)
+        if part.is_shared or is_masked:
             lowest = code_range(part.bits, part.signed)[0]
             hidden = Signal(name="is_hidden", reset_less=True)
-            m.d.sync += hidden.eq((stored == lowest) & (self.maximum != lowest))
+            m.d.sync += hidden.eq(masks & (stored == lowest) & (self.maximum != lowest))
             found = Mux(hidden, 0, found)
         m.d.sync += self.exponential.eq(found)
         self.valid = reading[-1]
@@ -122,7 +139,7 @@ class PixelSum:
     table : list[int]
         The exponentials.
     owner : Component
-        The softmax, with the codes that come at ``i``, and :func:`table_ports`.
+        The softmax, with the codes that come at ``i``, and :func:`layer_ports`.
     summand : function
         Function that tells what an exponential adds to the sum.
 
@@ -153,7 +170,7 @@ class PixelSum:
         self.maximum = Signal.like(code, name="maximum", reset_less=True)
         self.last = Signal(name="last", reset_less=True)
         self.total = Signal(part.sum_bits, name="total")
-        self.final = index == part.channels - 1
+        self.final = index == last_channel(part, owner)
         self.following = Mux(self.final, 0, index + 1)
         m.d.comb += [
             codes.write_address.eq(index),
@@ -228,8 +245,8 @@ class Softmax(wiring.Component):
 
     Members
     -------
-    table_number, table_address, table_data, table_enable : In
-        See :func:`table_ports`.
+    table_number, last_channel, masks, fewer, table_address, table_data, table_enable : In
+        See :func:`layer_ports`.
     i : In(stream.Signature(beat_layout))
     o : Out(stream.Signature(beat_layout))
     """
@@ -242,7 +259,7 @@ class Softmax(wiring.Component):
         super().__init__({
             "i": In(stream.Signature(codes)),
             "o": Out(stream.Signature(beat_layout(bits=part.out_bits, signed=False, lanes=1))),
-            **table_ports(part),
+            **layer_ports(part),
         })
 
     def elaborate(self, platform):
@@ -259,7 +276,7 @@ class Softmax(wiring.Component):
             pixel.add_output_states(m, self.o, saturated(part, quotient))
             with m.State("START"):
                 m.d.sync += [
-                    remainder.eq(dividend(part, pixel.exponential, pixel.total)),
+                    remainder.eq(dividend(part, self, pixel.exponential, pixel.total)),
                     step.eq(0),
                 ]
                 m.next = "DIVIDE"

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from nnef_hw import parts
 from nnef_hw.parts.functions.tflite_softmax import DROPPED_BITS, FRACTION_BITS, PRODUCTS
-from nnef_hw.rtl.functions.softmax import PixelSum, table_ports
+from nnef_hw.rtl.functions.softmax import PixelSum, layer_ports
 from nnef_hw.rtl.streams.stream import beat_layout
 
 __all__ = ["TfliteSoftmax"]
@@ -35,7 +35,7 @@ class TfliteSoftmax(wiring.Component):
     Members
     -------
     table_number, table_address, table_data, table_enable : In
-        See :func:`.table_ports`.
+        See :func:`.layer_ports`.
     i : In(stream.Signature(beat_layout))
     o : Out(stream.Signature(beat_layout))
     """
@@ -49,7 +49,7 @@ class TfliteSoftmax(wiring.Component):
         super().__init__({
             "i": In(stream.Signature(codes)),
             "o": Out(stream.Signature(beat_layout(bits=8, signed=True, lanes=1))),
-            **table_ports(part),
+            **layer_ports(part),
         })
 
     def elaborate(self, platform):

@@ -9,6 +9,7 @@ from sweeps import few
 
 from nnef_hw.boards import find_board
 from nnef_hw.engine.architecture import SharedArray
+from nnef_hw.engine.layers.unit_functions import NormalizeLayer, SoftmaxLayer
 from nnef_hw.engine.memory.store import stores
 from nnef_hw.engine.planning.plan import EnginePlan
 from nnef_hw.engine.planning.solver import schedule_engine
@@ -163,6 +164,51 @@ def test_pixels_that_pass_at_once(
     assert plan.interval < alone.interval
     run_engine(plan, graph, frames=2)
     run_engine(plan, graph, frames=2, stall=0.3)
+
+
+@pytest.mark.parametrize("ring_words", [0, 32])
+@pytest.mark.parametrize("pace", [1, 4, 20])
+def test_softmaxes_share_a_unit(fix, rng, run_engine, pace, ring_words):
+    """One of scores behind a mask, of fine probabilities, and one of more channels, coarse."""
+    graph = fix(attending(rng))
+    plan = planned(graph, ring_words=ring_words, unit_pace=pace)
+    layers = [x for x in plan.design.layers if isinstance(x, SoftmaxLayer)]
+    assert len({x.places for x in layers}) == len({x.source.channels for x in layers}) == 2
+    assert [x.is_masked for x in layers] == [True, False]
+    assert units(plan) == ["softmax"]
+    run_engine(plan, graph, frames=3)
+    run_engine(plan, graph, frames=3, stall=0.3)
+
+
+def attending(rng):
+    """Return attention of 5 tokens behind a mask, and a softmax of its 8 features."""
+    g = GraphBuilder("attending")
+    x = g.input("x", (1, 5, 8))
+    unturned = {"transposeA": False, "transposeB": False}
+    hidden = g.constant("mask", -50.0 * np.eye(5)[None])
+    scores = g.op("mul", g.op("matmul", x, x, transposeA=False, transposeB=True), 0.02)
+    weights = g.op("softmax", g.op("add", scores, hidden), axes=[2])
+    x = g.op("softmax", g.op("mul", g.op("matmul", weights, x, **unturned), 9.0), axes=[2])
+    last = g.constant("last", rng.normal(size=(1, 8, 4)))
+    return g.build(g.op("matmul", x, last, **unturned))
+
+
+@pytest.mark.parametrize("ring_words", [0, 32])
+def test_normalizations_to_codes_of_other_formats_share_a_unit(
+    builder, fix, run_engine, ring_words
+):
+    """Behind one stands a ReLU, and codes of the other one have signs, and fewer bits."""
+    x = conv(builder, builder.input("x", (1, 5, 2, 3)), 6, 5)
+    x = conv(builder, builder.op("relu", normalized(builder, x, 6)), 6, 6)
+    x = normalized(builder, x, 6)
+    conv(builder, x, 3, 6)
+    graph = fix(builder.build(), layers={x: {"activation_bits": 6}})
+    plan = planned(graph, ring_words=ring_words)
+    layers = [x for x in plan.design.layers if isinstance(x, NormalizeLayer)]
+    assert len({(x.behind.bits, x.behind.signed) for x in layers}) == 2
+    assert units(plan) == ["normalize"]
+    run_engine(plan, graph, frames=3)
+    run_engine(plan, graph, frames=3, stall=0.3)
 
 
 def gated(rng, channels=6, epsilon=1e-3):

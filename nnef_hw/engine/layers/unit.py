@@ -18,7 +18,7 @@ from nnef_hw.hardware.geometry.blockram import BlockRam
 from nnef_hw.parts.base.part import Part
 from nnef_hw.parts.engine.fields import Record
 from nnef_hw.parts.engine.program import QUANTITIES
-from nnef_hw.parts.engine.sizes import LEVELS
+from nnef_hw.parts.engine.sizes import CODE_BITS, LEVELS
 from nnef_hw.parts.engine.units import StreamUnit
 
 __all__ = ["UnitLayer"]
@@ -63,10 +63,13 @@ class UnitLayer(EngineLayer):
         return max(x.pixels * x.channels for x in (self.source, self.target))
 
     @property
+    @abstractmethod
     def kind(self) -> Hashable:
         """Key of layers that may share a unit."""
-        formats = ((x.bits, x.signed) for x in (self.before, self.behind))
-        return (type(self), self.source.channels, *formats)
+
+    def passed(self, part: Part) -> Part:
+        """Return a unit's part with the sizes that the layer's pixels have on their way."""
+        return part
 
     @abstractmethod
     def part(self, peers: Sequence[Self], ram: BlockRam, pace: int) -> Part:
@@ -81,12 +84,13 @@ class UnitLayer(EngineLayer):
     def unit(
         self, peers: Sequence[Self], ram: BlockRam, pace: int, *, is_streamed: bool
     ) -> StreamUnit:
-        """Return the unit of peers; tables come with the program, or are there before it."""
+        """Return the unit of peers; tables come with the program, or are there before it.
+
+        It takes and gives codes as the engine has them, unsigned, unless a layer says otherwise.
+        """
         del is_streamed
-        return StreamUnit(
-            part=self.part(peers, ram, pace), source=(self.before.bits, self.before.signed),
-            target=(self.behind.bits, self.behind.signed),
-        )  # fmt: skip
+        part = self.part(peers, ram, pace)
+        return StreamUnit(part=part, source=(self.widest(peers), False), target=(CODE_BITS, False))
 
     def contents(self, peers: Sequence[Self], *, is_streamed: bool) -> Mapping[str, Any]:
         """Return the contents of the unit's part."""
@@ -117,6 +121,11 @@ class UnitLayer(EngineLayer):
         """Return the constants of all channels, as the unit takes them in turn."""
         del unit
         return ()
+
+    @classmethod
+    def widest(cls, peers: Sequence[UnitLayer]) -> int:
+        """Return the most bits of codes that pass."""
+        return max(layer.before.bits for layer in peers)
 
     def nest(self, shape: Shape, places: Places) -> Nest:
         del shape

@@ -2,44 +2,44 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.arithmetic.normalization import NormalizeRequant
-from nnef_hw.arithmetic.numerics import signed_bits
+from nnef_hw.arithmetic.numerics import QType, signed_bits
 from nnef_hw.engine.layers.constant import Place
 from nnef_hw.engine.layers.layer import EngineContext, EngineLayer, lowers
 from nnef_hw.engine.layers.unit import UnitLayer
 from nnef_hw.hardware.geometry.blockram import BlockRam
 from nnef_hw.ir import layers
+from nnef_hw.parts.base.part import Part
 from nnef_hw.parts.engine.fields import Record
 from nnef_hw.parts.engine.program import BEAT_BITS
-from nnef_hw.parts.engine.units import Normalized, StreamUnit, UnitTable
+from nnef_hw.parts.engine.sizes import CODE_BITS
+from nnef_hw.parts.engine.units import Exponentiated, Normalized, StreamUnit, UnitTable
 from nnef_hw.parts.functions.normalize import SPACINGS
 from nnef_hw.parts.functions.pipelined_softmax import PipelinedSoftmax
 from nnef_hw.parts.functions.shared_normalize import SharedNormalize
-from nnef_hw.parts.functions.softmax import Softmax, SoftmaxPart
+from nnef_hw.parts.functions.softmax import DividingSoftmax, Softmax, SoftmaxPart
 from nnef_hw.parts.functions.tflite_softmax import TfliteSoftmax
 
-__all__ = ["NormalizeLayer", "SoftmaxLayer"]
+__all__ = ["ExponentialLayer", "NormalizeLayer", "SoftmaxLayer", "TfliteSoftmaxLayer"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class SoftmaxLayer(UnitLayer):
+class ExponentialLayer(UnitLayer):
     """Softmax over the channels of a pixel.
 
     Parameters
     ----------
     exponentials
         Its table.
-    places
-        Bits of a probability below 1; None as TensorFlow Lite computes it.
-    is_masked
-        Whether the lowest code is hidden.
     place
         The last channel that is not hidden, if that depends on an input.
     """
@@ -47,26 +47,10 @@ class SoftmaxLayer(UnitLayer):
     label = "softmax"
 
     exponentials: tuple[int, ...]
-    places: int | None
-    is_masked: bool
     place: Place | None = None
 
-    @property
-    def kind(self) -> Hashable:
-        return super().kind, self.places, self.is_masked
-
-    def part(self, peers: Sequence[Self], ram: BlockRam, pace: int) -> SoftmaxPart:
-        fields: dict[str, Any] = {
-            "channels": self.source.channels, "bits": self.before.bits,
-            "signed": self.before.signed, "ram": ram, "tables": len(_tables(peers)),
-        }  # fmt: skip
-        if self.places is None:
-            return TfliteSoftmax(**fields)
-        fields |= {"out_bits": self.behind.bits, "places": self.places}
-        quotient = self.places + 1
-        if pace >= quotient:
-            return Softmax(**fields)
-        return PipelinedSoftmax(stages=-(-quotient // pace), **fields)
+    @abstractmethod
+    def part(self, peers: Sequence[Self], ram: BlockRam, pace: int) -> SoftmaxPart: ...
 
     def unit(
         self, peers: Sequence[Self], ram: BlockRam, pace: int, *, is_streamed: bool
@@ -74,21 +58,17 @@ class SoftmaxLayer(UnitLayer):
         found = super().unit(peers, ram, pace, is_streamed=is_streamed)
         part = self.part(peers, ram, pace)
         chosen = (("table_number", "unit_table"),) if part.tables > 1 else ()
-        hides = any(x.place is not None for x in peers)
         return replace(
             found, part=replace(part, is_written=is_streamed), ports=chosen,
-            hidden_behind=self.source.channels if hides else 0,
+            hides=any(x.place is not None for x in peers),
         )  # fmt: skip
 
     def contents(self, peers: Sequence[Self], *, is_streamed: bool) -> Mapping[str, Any]:
-        masked = {"is_masked": True} if self.is_masked else {}
-        if is_streamed:
-            return masked
-        return {**masked, "table": self._entries(peers)}
+        return {} if is_streamed else {"table": self._entries(peers)}
 
     def _entries(self, peers: Sequence[Self]) -> list[int]:
         """Return the entries of all tables, each with as many as there are codes."""
-        depth = 1 << self.before.bits
+        depth = 1 << self.widest(peers)
         return [entry for table in _tables(peers) for entry in (*table, *[0] * depth)[:depth]]
 
     def table_beats(self, peers: Sequence[Self], unit: StreamUnit) -> Sequence[int]:
@@ -103,14 +83,97 @@ class SoftmaxLayer(UnitLayer):
 
     def own_records(self, peers: Sequence[Self], unit: StreamUnit) -> Sequence[Record]:
         hides = () if self.place is None else (self.place.record(hides=1),)
-        if not unit.ports:
+        part = unit.part
+        assert isinstance(part, SoftmaxPart), part
+        if part.tables == 1:
             return hides
         return (UnitTable(unit_table=_tables(peers).index(self.exponentials)), *hides)
 
 
-def _tables(peers: Sequence[SoftmaxLayer]) -> list[tuple[int, ...]]:
+def _tables(peers: Sequence[ExponentialLayer]) -> list[tuple[int, ...]]:
     """Return the different tables."""
     return list(dict.fromkeys(layer.exponentials for layer in peers))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SoftmaxLayer(ExponentialLayer):
+    """Softmax that divides exponentials by their sum.
+
+    Parameters
+    ----------
+    places
+        Bits of a probability below 1.
+    is_masked
+        Whether the lowest code is hidden.
+    """
+
+    places: int
+    is_masked: bool
+
+    @property
+    def kind(self) -> Hashable:
+        return type(self), self.behind.bits
+
+    def part(self, peers: Sequence[Self], ram: BlockRam, pace: int) -> DividingSoftmax:
+        places = [x.places for x in peers]
+        fields: dict[str, Any] = {
+            "channels": max(x.source.channels for x in peers), "bits": self.widest(peers),
+            "signed": False, "ram": ram, "tables": len(_tables(peers)), "is_shared": True,
+            "out_bits": self.behind.bits, "places": max(places),
+            "fewer_places": max(places) - min(places),
+        }  # fmt: skip
+        quotient = max(places) + 1
+        if pace >= quotient:
+            return Softmax(**fields)
+        return PipelinedSoftmax(stages=-(-quotient // pace), **fields)
+
+    def unit(
+        self, peers: Sequence[Self], ram: BlockRam, pace: int, *, is_streamed: bool
+    ) -> StreamUnit:
+        found = super().unit(peers, ram, pace, is_streamed=is_streamed)
+        ports = {"last_channel": "last_channel", "masks": "masks"}
+        ports |= {"fewer": "fewer"} if self.part(peers, ram, pace).fewer_places else {}
+        return replace(found, ports=(*found.ports, *ports.items()))
+
+    def passed(self, part: Part) -> Part:
+        assert isinstance(part, DividingSoftmax), part
+        return replace(part, channels=self.source.channels)
+
+    def own_records(self, peers: Sequence[Self], unit: StreamUnit) -> Sequence[Record]:
+        part = unit.part
+        assert isinstance(part, DividingSoftmax), part
+        own = Exponentiated(
+            last_channel=self.source.channels - 1, masks=int(self.is_masked),
+            fewer=part.places - self.places,
+        )  # fmt: skip
+        return (own, *super().own_records(peers, unit))
+
+    def missing(self, unit: StreamUnit) -> Iterator[str]:
+        part = unit.part
+        assert isinstance(part, DividingSoftmax), part
+        yield from self.part([self], part.ram, 1).missing(part)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TfliteSoftmaxLayer(ExponentialLayer):
+    """Softmax as TensorFlow Lite computes it."""
+
+    @property
+    def kind(self) -> Hashable:
+        return type(self), self.source.channels, self.before.bits, self.before.signed
+
+    def part(self, peers: Sequence[Self], ram: BlockRam, pace: int) -> TfliteSoftmax:
+        return TfliteSoftmax(
+            channels=self.source.channels, bits=self.before.bits, signed=self.before.signed,
+            ram=ram, tables=len(_tables(peers)),
+        )  # fmt: skip
+
+    def unit(
+        self, peers: Sequence[Self], ram: BlockRam, pace: int, *, is_streamed: bool
+    ) -> StreamUnit:
+        found = super().unit(peers, ram, pace, is_streamed=is_streamed)
+        source = self.before.bits, self.before.signed
+        return replace(found, source=source, target=(self.behind.bits, self.behind.signed))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -131,19 +194,27 @@ class NormalizeLayer(UnitLayer):
 
     @property
     def kind(self) -> Hashable:
-        return super().kind, self.requant.centered, self.requant.lo, self.requant.hi
+        return type(self), self.source.channels, self.requant.centered
+
+    @cached_property
+    def _own(self) -> NormalizeRequant:
+        """Its integers, of codes as the engine has them."""
+        requant, lowest = self.requant, self.behind.lo
+        return replace(
+            requant, zero_point=requant.zero_point - lowest, lo=requant.lo - lowest,
+            hi=requant.hi - lowest,
+        )  # fmt: skip
 
     def part(self, peers: Sequence[Self], ram: BlockRam, pace: int) -> SharedNormalize:
         requants = [x.requant for x in peers]
         fractions, shifts = ([getattr(x, name) for x in requants] for name in ("fraction", "shift"))
         offsets = [
-            SharedNormalize.whole_offset(x.requant, int(end))
+            SharedNormalize.whole_offset(x._own, int(end))
             for x in peers for end in (x.offset.min(), x.offset.max())
         ]  # fmt: skip
         return SharedNormalize(
-            channels=self.source.channels, bits=self.before.bits, signed=self.before.signed,
-            out_bits=self.behind.bits, out_signed=self.behind.signed,
-            centered=self.requant.centered,
+            channels=self.source.channels, bits=self.widest(peers), signed=False,
+            out_bits=CODE_BITS, out_signed=False, centered=self.requant.centered,
             epsilon_bits=max(x.epsilon.bit_length() for x in requants), fraction=max(fractions),
             offset_bits=signed_bits(min(offsets), max(offsets)),
             spacing=next(x for x in reversed(SPACINGS) if x <= pace), ram=ram,
@@ -157,23 +228,21 @@ class NormalizeLayer(UnitLayer):
         found = super().unit(peers, ram, pace, is_streamed=is_streamed)
         part = self.part(peers, ram, pace)
         part = part.roomy if is_streamed else part
-        ports = {name: name for name in ("epsilon", "finer", "farther")}
+        ports = {name: name for name in ("epsilon", "finer", "farther", "lowest", "below")}
         ports |= {} if part.centered else {"zero_point": "zero_code"}
         return replace(
             found, part=part, ports=tuple(ports.items()), constant_bits=part.constant_bits
         )
 
-    def contents(self, peers: Sequence[Self], *, is_streamed: bool) -> Mapping[str, Any]:
-        return {"lo": self.requant.lo, "hi": self.requant.hi}
-
     def own_records(self, peers: Sequence[Self], unit: StreamUnit) -> Sequence[Record]:
-        part, requant = unit.part, self.requant
+        part, requant = unit.part, self._own
         assert isinstance(part, SharedNormalize), part
-        zero_code = 0 if part.centered else self.before.zero_point & (1 << self.before.bits) - 1
+        zero_code = 0 if part.centered else self.before.zero_point - self.before.lo
         return (
             Normalized(
                 epsilon=requant.epsilon, finer=part.fraction - requant.fraction,
                 farther=requant.shift - part.least_shift, zero_code=zero_code,
+                lowest=requant.lo, below=QType(part.out_bits, False, 1.0).hi - requant.hi,
             ),
         )  # fmt: skip
 
@@ -189,16 +258,16 @@ class NormalizeLayer(UnitLayer):
     def constants(self, unit: StreamUnit) -> Sequence[int]:
         part = unit.part
         assert isinstance(part, SharedNormalize), part
-        return part.constants(self.requant, self.mult.tolist(), self.offset.tolist())
+        return part.constants(self._own, self.mult.tolist(), self.offset.tolist())
 
 
 @lowers("softmax")
 def _lower_softmax(context: EngineContext[layers.Softmax]) -> EngineLayer:
     layer = context.layer
-    return SoftmaxLayer(
-        **UnitLayer.of_unit(context), exponentials=tuple(layer.table.tolist()),
-        places=None if layer.is_tflite else layer.places, is_masked=layer.is_masked,
-    )  # fmt: skip
+    common = {**UnitLayer.of_unit(context), "exponentials": tuple(layer.table.tolist())}
+    if layer.is_tflite:
+        return TfliteSoftmaxLayer(**common)
+    return SoftmaxLayer(**common, places=layer.places, is_masked=layer.is_masked)
 
 
 @lowers("normalize")

@@ -214,7 +214,7 @@ class _Frames:
         design = self._design
         begin, alone = self._begin(end, self._settles)
         self._settles = 0
-        part = design.program.units.of(layer).part.timing
+        part = layer.passed(design.program.units.of(layer).part).timing
         end = begin + passage_cycles(
             design.engine.pipeline, part, design.unit_ways, layer.source, frames
         )

@@ -14,9 +14,9 @@ from nnef_hw.parts.engine.fields import Record, fact
 from nnef_hw.parts.engine.program import BEAT_BITS
 from nnef_hw.parts.engine.sizes import CODE_BITS
 from nnef_hw.parts.functions.shared_normalize import SharedNormalize
-from nnef_hw.parts.functions.softmax import SoftmaxPart
+from nnef_hw.parts.functions.softmax import DividingSoftmax, SoftmaxPart
 
-__all__ = ["Normalized", "StreamUnit", "StreamUnits", "UnitNumber", "UnitTable"]
+__all__ = ["Exponentiated", "Normalized", "StreamUnit", "StreamUnits", "UnitNumber", "UnitTable"]
 
 _PASSAGE_LUTS = 200.0
 """Of what reads words for units, and writes them: places, in turn."""
@@ -42,6 +42,18 @@ class UnitTable(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Exponentiated(Record):
+    """Numbers in which one softmax differs from another one."""
+
+    last_channel: int = fact("channels of a softmax, less one", constant=True)
+    masks: int = fact("a softmax hides the lowest code", bits=1, constant=True)
+    fewer: int = fact(
+        "by how many places its probabilities have fewer than the finest ones", constant=True,
+        trained=True,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
 class Normalized(Record):
     """Numbers in which one normalization differs from another one."""
 
@@ -56,6 +68,13 @@ class Normalized(Record):
     )  # fmt: skip
     zero_code: int = fact(
         "the code of 0.0 that is normalized, where no mean is taken", bits=CODE_BITS,
+        constant=True, trained=True,
+    )  # fmt: skip
+    lowest: int = fact(
+        "the lowest code that is normalized to", bits=CODE_BITS, constant=True, trained=True
+    )
+    below: int = fact(
+        "by how much the highest one is below the highest code", bits=CODE_BITS,
         constant=True, trained=True,
     )  # fmt: skip
 
@@ -75,8 +94,8 @@ class StreamUnit:
     constant_bits
         Width of the constants that it takes in turn from the memory of biases and factors; 0 if it
         takes none.
-    hidden_behind
-        Channels of a pixel, of which some instructions hide those behind a place; 0 if none does.
+    hides
+        Whether some instructions hide the channels of a pixel that are behind a place.
     """
 
     part: Part
@@ -84,7 +103,7 @@ class StreamUnit:
     target: tuple[int, bool]
     ports: tuple[tuple[str, str], ...] = ()
     constant_bits: int = 0
-    hidden_behind: int = 0
+    hides: bool = False
 
     @property
     def table_beats(self) -> int:
@@ -128,7 +147,7 @@ class StreamUnits(Feature):
 
     label = "units that tensors pass"
     component = "nnef_hw.rtl.engine.units:EngineUnits"
-    says = (UnitNumber, UnitTable, Normalized)
+    says = (UnitNumber, UnitTable, Exponentiated, Normalized)
 
     units: tuple[StreamUnit, ...]
     ways: int = 1
@@ -161,9 +180,12 @@ class StreamUnits(Feature):
     def widths(self, engine: EngineSizes) -> Mapping[str, int]:
         parts = [unit.part for unit in self.units]
         normalize = [part for part in parts if isinstance(part, SharedNormalize)]
-        tables = [part.tables for part in parts if isinstance(part, SoftmaxPart)]
+        softmax = [part for part in parts if isinstance(part, SoftmaxPart)]
+        dividing = [part for part in softmax if isinstance(part, DividingSoftmax)]
         greatest = {
-            "unit_table": [count - 1 for count in tables],
+            "unit_table": [part.tables - 1 for part in softmax],
+            "last_channel": [part.channels - 1 for part in dividing],
+            "fewer": [part.fewer_places for part in dividing],
             "epsilon": [(1 << part.epsilon_bits) - 1 for part in normalize],
             "finer": [part.finer_steps for part in normalize],
             "farther": [part.farther_steps for part in normalize],

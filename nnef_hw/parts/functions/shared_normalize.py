@@ -21,8 +21,7 @@ __all__ = ["SharedNormalize"]
 class SharedNormalize(Normalize):
     """Normalizes for one layer after the other: ports have what differs between these.
 
-    It has no table of scales or offsets, and no contents but ``lo`` and ``hi``, the limits of
-    results.
+    It has no table of scales or offsets, and no contents.
 
     Parameters
     ----------

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from nnef_hw.arithmetic.integer_functions import integer_softmax_codes
 from nnef_hw.arithmetic.numerics import IntArray, QType
 from nnef_hw.arithmetic.softmax import softmax_codes
-from nnef_hw.hardware.devices import Device
+from nnef_hw.hardware.devices import Device, Resources
 from nnef_hw.hardware.geometry.blockram import BlockRam, Tiling, tile_memory
 from nnef_hw.parts.base.part import Part, Pipe, counter_bits
 from nnef_hw.parts.base.timing import Process, Stream
@@ -26,11 +26,13 @@ class SoftmaxPart(Part):
     Parameters
     ----------
     channels
-        Codes per pixel.
+        Codes per pixel, or the most of them if it is shared.
     bits, signed
         Format of a code.
     ram
         The device's block RAM.
+    is_shared
+        Whether ports tell what differs between the layers whose pixels pass it in turn.
     tables
         Tables that it has, one behind the other, of which a port tells the number.
     is_written
@@ -43,13 +45,14 @@ class SoftmaxPart(Part):
     """
 
     label = "softmax"
-    trained_sizes = ("tables",)
+    trained_sizes: ClassVar[tuple[str, ...]] = ("tables",)
     exponential_bits: ClassVar[int] = 16
 
     channels: int
     bits: int
     signed: bool
     ram: BlockRam
+    is_shared: bool = False
     tables: int = 1
     is_written: bool = False
 
@@ -74,14 +77,41 @@ class DividingSoftmax(SoftmaxPart):
         Bits of a probability, unsigned.
     places
         Bits of it below 1; it has no others.
+    fewer_places
+        By how many of them some of the layers that share it have fewer.
     rounds_down
         Whether it is the whole number below ``2**places - 1`` times the share of the sum, and not
         the nearest one of ``2**places`` times it.
     """
 
+    trained_sizes = ("tables", "places", "fewer_places")
+
     out_bits: int = 8
     places: int = 8
+    fewer_places: int = 0
     rounds_down: bool = False
+
+    @property
+    def least_places(self) -> int:
+        """Places of the layer that has the fewest."""
+        return self.places - self.fewer_places
+
+    def missing(self, built: DividingSoftmax) -> Iterator[str]:
+        """Yield what a part of the same format does not have that this one needs."""
+        if self.least_places < built.least_places or self.places > built.places:
+            own, there = self._ranges, built._ranges
+            yield f"has probabilities of {own} places, there are {there}"
+
+    @property
+    def _ranges(self) -> str:
+        few, most = self.least_places, self.places
+        return str(most) if few == most else f"{few} to {most}"
+
+    def _estimate(self, device: Device) -> Resources:
+        found = super()._estimate(device)
+        # An exponential is moved by some of these places.
+        more = self.fewer_places.bit_length() * self.exponential_bits
+        return replace(found, lut=found.lut + more)
 
     @property
     def quotient_bits(self) -> int:

@@ -14,6 +14,10 @@ from nnef_hw.parts.functions.normalize import SPACINGS
 from nnef_hw.sim.pysim import run_stream
 
 
+def highest(part):
+    return 127 if part.out_signed else 255
+
+
 class Fed(wiring.Component):
     """The part with the constants of each layer, of which each has some pixels."""
 
@@ -22,7 +26,7 @@ class Fed(wiring.Component):
     def __init__(self, part, requants, constants, zero_point, pixels):
         self.part, self.requants, self.constants = part, requants, constants
         self.zero_point, self.pixels = zero_point, pixels
-        self.inner = part.build(lo=requants[0].lo, hi=requants[0].hi)
+        self.inner = part.build()
         super().__init__({name: self.inner.signature.members[name] for name in "io"})
 
     def elaborate(self, platform):
@@ -57,6 +61,8 @@ class Fed(wiring.Component):
             inner.epsilon.eq(of_layer([x.epsilon for x in self.requants])),
             inner.finer.eq(of_layer([part.fraction - x.fraction for x in self.requants])),
             inner.farther.eq(of_layer([x.shift - part.least_shift for x in self.requants])),
+            inner.lowest.eq(of_layer([x.lo for x in self.requants])),
+            inner.below.eq(of_layer([highest(part) - x.hi for x in self.requants])),
             inner.constant.eq(Array(map(of_layer, zip(*self.constants, strict=True)))[channel]),
         ]
         if not part.centered:
@@ -71,10 +77,10 @@ def check(rng, stall, *, channels, spacing, signed=True, centered=True, pixels=4
     requants = [
         NormalizeRequant(
             channels=channels, centered=centered, epsilon=epsilon, shift=shift, fraction=fraction,
-            zero_point=zero_point, lo=-128, hi=127,
+            zero_point=zero_point, lo=low, hi=high,
         )
-        for epsilon, shift, fraction, zero_point in (
-            (5, 21, 10, 3), (1 << 20, 26, 8, -100), (0, 23, 13, 77),
+        for epsilon, shift, fraction, zero_point, low, high in (
+            (5, 21, 10, 3, 0, 255), (1 << 20, 26, 8, 28, 0, 15), (0, 23, 13, 205, 128, 254),
         )
     ]  # fmt: skip
     mults = rng.integers(-65535, 65536, (3, channels))
@@ -85,7 +91,7 @@ def check(rng, stall, *, channels, spacing, signed=True, centered=True, pixels=4
         for offset in own
     ]
     part = parts.SharedNormalize(
-        channels=channels, bits=8, signed=signed, out_bits=8, out_signed=True, centered=centered,
+        channels=channels, bits=8, signed=signed, out_bits=8, out_signed=False, centered=centered,
         epsilon_bits=21, fraction=13, offset_bits=signed_bits(min(wholes), max(wholes)),
         spacing=spacing, ram=RAM, finer_steps=5, least_shift=21, farther_steps=5,
     )  # fmt: skip
