@@ -15,11 +15,9 @@ MOST_WORDS = 22
 
 LEFT = {
     "docs/api.md": 23, "docs/arithmetic.md": 26, "docs/boards.md": 26, "docs/engine.md": 28,
-    "docs/howto/does-not-fit.md": 29, "docs/howto/hearing_board.md": 23,
-    "docs/howto/which-board.md": 24, "docs/index.md": 41, "docs/limits.md": 28,
-    "docs/memories.md": 25, "docs/onnx.md": 27, "docs/operators.md": 23, "docs/quantization.md": 26,
+    "docs/howto/hearing_board.md": 23, "docs/index.md": 41, "docs/memories.md": 25,
+    "docs/onnx.md": 27, "docs/operators.md": 23, "docs/quantization.md": 26,
     "docs/resources.md": 24, "docs/states.md": 27, "docs/streaming.md": 29, "docs/tflite.md": 32,
-    "docs/tools.md": 32, "docs/verification.md": 34,
 }  # fmt: skip
 """Words of a sentence of pages that are above the limit: write fewer, never more."""
 SLACK = 5
