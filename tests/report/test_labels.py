@@ -17,6 +17,12 @@ from nnef_hw.report.wording.labels import short_names, with_short_names
         (["/conv1/Conv_output_0", "/fc/Gemm_output_0", "y"], ["conv1/Conv", "fc/Gemm", "y"]),
         (["/m/a/Conv_output_0", "/m/a/Relu_output_0"], ["Conv", "Relu"]),
         (["/m/a/Conv_output_0", "/m/b/Relu_output_0", "y"], ["a/Conv", "b/Relu", "y"]),
+        # tensors that passes made of results; of several of one result each keeps its end
+        (["Conv_output_0_image", "Relu_output_0_folded", "y"], ["Conv", "Relu", "y"]),
+        (
+            ["Gather_output_0_image", "Gather_output_0_in_order", "Gather_1_output_0_in_order"],
+            ["Gather_image", "Gather_in_order", "Gather_1"],
+        ),
         (
             ["_m_block_block_1_Conv_output_0", "m_block_block_2_Conv_output_0", "m_fc_Gemm"],
             ["block_1_Conv", "block_2_Conv", "fc_Gemm"],

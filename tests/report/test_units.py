@@ -50,6 +50,11 @@ def test_shortened_names_fit_and_differ(limit):
     assert max(map(units.columns, short)) <= limit
 
 
+def test_names_of_a_block_keep_their_ends():
+    names = ["encoder_0_attn_MatMul_1", "encoder_0_attn_Softmax", "encoder_0_norm_Norm"]
+    assert units.shorten(names, 12) == ["…tn_MatMul_1", "…ttn_Softmax", "…0_norm_Norm"]
+
+
 def test_names_that_fit_stay():
     assert units.shorten(["a/b", "c/d/e/f/g/h"], 8) == ["a/b", "c/d/…g/h"]
     assert units.shorten([], 8) == []

@@ -13,8 +13,10 @@ from nnef_hw.report.model.report import Report
 
 __all__ = ["short_names", "with_short_names", "with_short_regions", "with_short_rows"]
 
-_OUTPUT = re.compile(r"(?<=.)(?:_output_|:)0$")
+_OUTPUT = re.compile(r"(?<=.)(?:_output_|:)0(?=_|$)")
 """What the exporters of PyTorch and TensorFlow put to the name of an operator's first result."""
+_MADE = re.compile(_OUTPUT.pattern + r".*")
+"""The same, with what passes add to the name of a tensor that they make of this result."""
 _TWICE = re.compile(r"(?<![A-Za-z0-9])([A-Za-z]\w*?)[_/]\1(?=[._][0-9])")
 """A sequence and its member, as in ``/features/features.3/Conv``, or as an identifier."""
 
@@ -24,9 +26,17 @@ def short_names(names: Sequence[str]) -> dict[str, str]:
 
     Beside others of ``/model`` is ``/model/block/block.1/Conv_output_0`` called ``block.1/Conv``,
     and so is ``_model_block_block_1_Conv_output_0``, an identifier made of it, ``block_1_Conv``. A
-    name that would be another one's stays as it is.
+    tensor that a pass made of a result, ``Conv_output_0_image``, is called ``Conv`` if no other is.
+    A name that would be another one's stays as it is.
     """
-    plain = {name: _TWICE.sub(r"\1", _OUTPUT.sub("", name).lstrip("/_")) for name in names}
+    origins = Counter(_MADE.sub("", name) for name in names)
+    plain = {
+        name: _TWICE.sub(
+            r"\1",
+            (_MADE if origins[_MADE.sub("", name)] == 1 else _OUTPUT).sub("", name).lstrip("/_"),
+        )
+        for name in names
+    }
     head = _shared_head([name for name in plain.values() if name])
     short = {name: found.removeprefix(head) or name for name, found in plain.items()}
     taken = Counter(short.values())

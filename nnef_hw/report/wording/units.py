@@ -87,15 +87,23 @@ def step(report: Report) -> str:
 
 
 def middle(text: str, limit: int) -> str:
-    """Shorten to a width, dropping the middle: layer names differ at both ends."""
+    """Shorten to a width, dropping the middle."""
     if columns(text) <= limit:
         return text
     head, tail = ceil((limit - 1) / 2), floor((limit - 1) / 2)
     return f"{_prefix(text, head)}…{_prefix(text[::-1], tail)[::-1]}"
 
 
+def ending(text: str, limit: int) -> str:
+    """Shorten to a width, dropping the beginning: layers of one block differ at their ends."""
+    return text if columns(text) <= limit else f"…{_prefix(text[::-1], limit - 1)[::-1]}"
+
+
 def shorten(names: Sequence[str], limit: int) -> list[str]:
-    """Shorten the names that are too wide, first by the path that all of these share."""
+    """Shorten the names that are too wide, first by the path that all of these share.
+
+    Of several the ends are kept: layers of one block differ there.
+    """
     long = [x for x in names if columns(x) > limit]
     if len(long) < 2:
         return [middle(x, limit) for x in names]
@@ -107,7 +115,7 @@ def shorten(names: Sequence[str], limit: int) -> list[str]:
         kept = f"…{name[head:]}" if head else name
         if columns(kept) > limit and tail and len(name) > head + tail:
             kept = f"{kept[:-tail]}…"
-        return middle(kept, limit)
+        return ending(kept, limit)
 
     return [short(x) for x in names]
 
