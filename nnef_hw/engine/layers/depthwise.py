@@ -1,4 +1,4 @@
-"""What is computed channel by channel with weights: depthwise convolutions, some averages."""
+"""Layers with weights that compute channel by channel: depthwise convolutions, some averages."""
 
 from __future__ import annotations
 

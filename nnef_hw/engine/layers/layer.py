@@ -1,4 +1,4 @@
-"""What every layer answers on the shared engine: its loops, its memories' contents, its cycles."""
+"""Layers of the shared engine: loops, contents of memories, cycles."""
 
 from __future__ import annotations
 
