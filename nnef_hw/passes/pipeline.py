@@ -59,6 +59,7 @@ from nnef_hw.passes.places.tabulate_integers import TabulateIntegers
 from nnef_hw.passes.rewriting.rewrite import Pass, in_order
 from nnef_hw.passes.structure.choose_order import ChooseOrder
 from nnef_hw.passes.structure.fold_constants import FoldConstants
+from nnef_hw.passes.structure.group_queries import GroupQueries
 from nnef_hw.passes.structure.hoist_arithmetic import HoistArithmetic
 from nnef_hw.passes.structure.lower_rank import LowerRank
 from nnef_hw.passes.structure.lower_shapes import LowerShapes
@@ -67,6 +68,7 @@ from nnef_hw.passes.structure.raise_rank import RaiseRank
 from nnef_hw.passes.structure.remove_dead import RemoveDead
 from nnef_hw.passes.structure.remove_identity import RemoveIdentity
 from nnef_hw.passes.structure.sink_transposes import SinkTransposes
+from nnef_hw.passes.structure.split_pairs import SplitPairs
 
 __all__ = [
     "CLEANUP",
@@ -129,10 +131,10 @@ _PLACES = Group.of(
     "Find what is chosen by the integers of an input.",
     (FindPlaces(), TabulateIntegers()),
 )
-_NORMALIZATIONS = Group.of(
-    "normalizations",
+_EXPORTERS = Group.of(
+    "exporters",
     "Find what exporters write out, before other passes take it apart.",
-    (MergeNormalization(),),
+    (MergeNormalization(), GroupQueries(), SplitPairs()),
 )
 _FORMS = Group.of(
     "forms",
@@ -213,7 +215,7 @@ def phases(images: Collection[str] = ()) -> tuple[Phase, ...]:
         Phase(
             "canonical",
             "Rewrite the graph into canonical operators.",
-            (_CONSTANTS, _PLACES, _NORMALIZATIONS, _FORMS, _FUSING),
+            (_CONSTANTS, _PLACES, _EXPORTERS, _FORMS, _FUSING),
         ),
         Phase(
             "selections",

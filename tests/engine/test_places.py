@@ -46,6 +46,9 @@ def test_a_step_of_a_language_model(engine, run_engine, rng):
         {"heads": 1, "size": 4, "groups": 2},
         {"heads": 2, "size": 4, "groups": 2, "write": "scatter", "mask": "add"},
         {"heads": 4, "size": 4, "tokens": 16, "write": "opposite", "mask": "future"},
+        {"heads": 2, "size": 8, "groups": 2, "turn": "pairs", "tiled": True},
+        {"heads": 2, "size": 8, "groups": 1, "turn": "halves"},
+        {"heads": 1, "size": 8, "groups": 3, "turn": "pairs", "tiled": True},
     ],
 )
 def test_other_steps(form, run_engine, rng):
