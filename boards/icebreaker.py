@@ -23,7 +23,7 @@ ICEBREAKER = Board(
         "cs_n": "@4", "copi": "@2", "cipo": "@47", "sck": "@45",
         "leds": ("led_r", "led_g"),
         # PMOD 1B
-        "i2s_bclk": "@43", "i2s_ws": "@38", "i2s_data": "@34", "alert": "@31",
+        "i2s_bclk": "@43", "i2s_ws": "@38", "i2s_data": "@34", "alert": "@31", "text": "@42",
     },
     # W25Q128JVIM
     memories=(SpiFlash(chips=(W25Q128JV_DTR,), lines=4, resource="spi_flash_4x"),),

@@ -26,8 +26,8 @@ TANG_NANO_20K = Board(
         "clk": "clk27", "rx": "uart.rx", "tx": "uart.tx", "led": "led",
         # header pins 25 to 28
         "cs_n": "@25", "copi": "@26", "cipo": "@27", "sck": "@28",
-        # header pins 29 to 31, and 77
-        "i2s_bclk": "@29", "i2s_ws": "@30", "i2s_data": "@31", "alert": "@77",
+        # header pins 29 to 31, 77 and 76
+        "i2s_bclk": "@29", "i2s_ws": "@30", "i2s_data": "@31", "alert": "@77", "text": "@76",
         "leds": tuple(f"led:{n}" for n in range(6)),
     },
     attributes={"IO_TYPE": "LVCMOS33"},

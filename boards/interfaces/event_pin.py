@@ -2,29 +2,34 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from fractions import Fraction
-from math import ceil, prod
+from math import prod
 from pathlib import Path
 from struct import Struct
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from nnef_hw.boards.interfaces.interface import ChosenSink, FarEnd, Option, Result
+from nnef_hw.arithmetic.numerics import QType
+from nnef_hw.boards.interfaces.events import (
+    MEAN_OPTIONS,
+    EventSink,
+    Occurrence,
+    check_steps,
+    least_sum,
+    sums_of,
+)
+from nnef_hw.boards.interfaces.interface import FarEnd, Option, Result
 from nnef_hw.boards.interfaces.pins import Direction, PinUse
 from nnef_hw.errors import TargetError, UsageError
 
 __all__ = ["EventPin"]
 
 PIN = "alert"
-MOST_STEPS = 16
-"""Steps of a mean, at most: a register holds the score of each."""
 _CHANGE = Struct("<2Q")
 
 
 @dataclass(frozen=True, kw_only=True)
-class EventPin(ChosenSink):
+class EventPin(EventSink):
     """A pin that is high for ``quiet`` steps from an event on: a mean of scores is high enough.
 
     The mean is that of a class's scores in the last ``mean`` steps. The pin is low for a step, at
@@ -63,8 +68,7 @@ class EventPin(ChosenSink):
     name = "pin"
     options = (
         Option("number", int, "class that it shows (0)"),
-        Option("threshold", float, "least mean of its scores (0.5)"),
-        Option("mean", int, f"steps of the mean, 1 to {MOST_STEPS} (1)"),
+        *MEAN_OPTIONS,
         Option("quiet", int, "steps that it is high, without a further event (32)"),
     )
     board_pins = {PIN: Direction.OUTPUT}
@@ -91,29 +95,13 @@ class EventPin(ChosenSink):
         if not 0 <= number < count:
             raise UsageError(f"{where}: there is no class {number}",
                              remedy=f"its {count} scores have the numbers 0 to {count - 1}")
-        if not 1 <= mean <= MOST_STEPS:
-            raise UsageError(f"{where}: mean={mean} is not within 1 to {MOST_STEPS} steps")
-        if quiet < 1:
-            raise UsageError(f"{where}: quiet={quiet} is no step at all")
-        cutoff = 0
-        if result.qtype is not None:
-            form = result.qtype
-            scale = Fraction(float(form.scale))
-            cutoff = ceil(mean * (Fraction(str(threshold)) / scale + form.zero_point))
-            lowest, highest = (float(form.dequantize(code)) for code in (form.lo, form.hi))
-            if not mean * form.lo < cutoff <= mean * form.hi:
-                raise TargetError(
-                    f"{where}: a threshold of {threshold:g} is not within its scores, {lowest:g} "
-                    f"to {highest:g}", remedy="give one between them: threshold=NUMBER")
+        check_steps(where, mean, quiet)
+        cutoff = 0 if result.qtype is None else least_sum(where, result.qtype, mean, threshold)
         height, width, channels = result.image or (1, 1, count)
         channel, pixel = divmod(number, height * width)
         return cls(output=result.name, number=number, mean=mean, quiet=quiet, cutoff=cutoff,
                    codes=count, channels=channels, place=pixel * channels + channel,
                    threshold=threshold)
-
-    @property
-    def given(self) -> Mapping[str, object]:
-        return {name: getattr(self, name) for name in ("number", "threshold", "mean", "quiet")}
 
     @property
     def pins(self) -> Mapping[str, PinUse]:
@@ -144,11 +132,27 @@ class EventPin(ChosenSink):
 
     def events(self, codes: ArrayLike) -> Sequence[int]:
         """Return the steps of events for codes [steps, ...] of the output."""
-        scores = np.asarray(codes, np.int64)
-        scores = scores.reshape(len(scores), -1)[:, self.number]
-        sums = np.convolve(scores, np.ones(self.mean, np.int64))[: len(scores)]
+        sums = sums_of(codes, self.mean)[:, self.number]
         found: list[int] = []
-        for step in range(self.mean - 1, len(scores)):
+        for step in range(self.mean - 1, len(sums)):
             if sums[step] >= self.cutoff and (not found or step - found[-1] > self.quiet):
                 found.append(step)
         return found
+
+    def occurrences(self, codes: ArrayLike, qtype: QType) -> Sequence[Occurrence]:
+        """Return the events of codes [steps, ...] of the output."""
+        sums = sums_of(codes, self.mean)[:, self.number]
+        return [Occurrence.of(step, self.number, int(sums[step]), self.mean, qtype)
+                for step in self.events(codes)]
+
+    def told(self, data: bytes, clk_hz: float) -> Sequence[tuple[int, str]]:
+        """Return the cycle of every rise: a pin says no more."""
+        return [(cycle, "") for cycle in self.seen(data)]
+
+    def says(self, event: Occurrence) -> str:
+        """Return nothing: the pin rises."""
+        return ""
+
+    def title_of(self, event: Occurrence) -> str:
+        """Return output and number of the class."""
+        return f"{self.output} {event.number}"

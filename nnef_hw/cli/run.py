@@ -148,7 +148,7 @@ def _hear(options: argparse.Namespace) -> int:
         print_json(to_json(found))
     else:
         for event in found.events:
-            print(f"{event.seconds:.2f} s {event.output} {event.number} {event.score:.2f}")
+            print(f"{event.seconds:.2f} s {event.name} {event.score:.2f}")
         print(
             f"{len(found.events)} events in {found.seconds:.2f} s of sound, {found.steps} steps, "
             f"{found.lost} samples lost; "

@@ -11,7 +11,14 @@ from pathlib import Path
 import numpy as np
 
 from nnef_hw.arithmetic.numerics import IntArray
-from nnef_hw.boards.interfaces import EventPin, I2s, link_of, sink_of, source_of
+from nnef_hw.boards.interfaces import (
+    EventSink,
+    I2s,
+    Occurrence,
+    link_of,
+    sink_of,
+    source_of,
+)
 from nnef_hw.errors import CheckError, UsageError
 from nnef_hw.host.link import Host
 from nnef_hw.reference import run_fixed
@@ -26,16 +33,16 @@ LEAD = 1
 
 @dataclass(frozen=True)
 class Event:
-    """An event on a pin.
+    """An event that a sink has told.
 
     Parameters
     ----------
     seconds
-        When it was seen on the pin, since power-on.
+        When it was seen on the board's pins, since power-on.
     step
         Step of the network.
-    output, number
-        The class: its number in an output.
+    output, number, name
+        The class: its number in an output, and what the sink calls it.
     score
         The real mean of its scores.
     """
@@ -44,6 +51,7 @@ class Event:
     step: int
     output: str
     number: int
+    name: str
     score: float
 
 
@@ -110,15 +118,15 @@ def hear(build: BuildFolder, wav: Path) -> Heard:
     Raises
     ------
     UsageError
-        If the build has no microphone or no pin for events, or the file is not what it hears.
+        If the build has no microphone or no sink of events, or the file is not what it hears.
     """
     manifest = build.manifest
     sources = [source_of(entry) for entry in manifest.get("sources", ())]
     sinks = [sink_of(entry) for entry in manifest.get("sinks", ())]
     microphones = [source for source in sources if isinstance(source, I2s)]
-    watched = [(n, sink) for n, sink in enumerate(sinks) if isinstance(sink, EventPin)]
+    watched = [(n, sink) for n, sink in enumerate(sinks) if isinstance(sink, EventSink)]
     if not microphones or not watched:
-        what = "no pin of events" if microphones else "no microphone"
+        what = "no sink of events" if microphones else "no microphone"
         raise UsageError(
             f"{str(build.path)!r} has {what}, so that --wav says nothing of it",
             remedy="build it with --source i2s --sink pin",
@@ -140,22 +148,24 @@ def hear(build: BuildFolder, wav: Path) -> Heard:
     ) as board:  # fmt: skip
         # a step's last sample comes a little after its time: until the next step, less some
         board.advance(ceil((steps + 0.9) * step_cycles))
-        seen = {sink.output: sink.seen(board.received(len(sources) + n)) for n, sink in watched}
+        told = [sink.told(board.received(len(sources) + n), clk_hz) for n, sink in watched]
         cycles, seconds = board.cycles, board.seconds
         lost = Host(board).counters().lost
     assert lost is not None, "a microphone does not wait"
     expected = _model_events(build, source, samples, steps, [sink for _, sink in watched])
     events, equal = [], True
-    for _, sink in watched:
-        found = seen[sink.output]
-        at = [int(cycle / step_cycles) - 1 for cycle in found]
-        wanted, means = expected[sink.output]
-        equal &= at == list(wanted)
+    for (_, sink), found, wanted in zip(watched, told, expected, strict=True):
+        at = [int(cycle / step_cycles) - 1 for cycle, _ in found]
+        says = [what for _, what in found]
+        equal &= at == [event.step for event in wanted]
+        equal &= says == [sink.says(event) for event in wanted]
         events += [
-            Event(cycle / clk_hz, step, sink.output, sink.number, means[step])
-            for cycle, step in zip(found, at, strict=True)
-            if step < len(means)
-        ]
+            Event(
+                cycle / clk_hz, event.step, sink.output, event.number, sink.title_of(event),
+                event.score,
+            )
+            for (cycle, _), event in zip(found, wanted, strict=False)
+        ]  # fmt: skip
     return Heard(
         seconds=len(samples) / source.rate,
         steps=steps,
@@ -190,21 +200,18 @@ def require_heard(found: Heard) -> None:
 
 
 def _model_events(
-    build: BuildFolder, source: I2s, samples: IntArray, steps: int, sinks: Sequence[EventPin]
-) -> dict[str, tuple[Sequence[int], Sequence[float]]]:
-    """Return the steps of events of the fixed-point model, and real means of every step."""
+    build: BuildFolder, source: I2s, samples: IntArray, steps: int, sinks: Sequence[EventSink]
+) -> list[Sequence[Occurrence]]:
+    """Return the events of the fixed-point model, for each sink."""
     fixed = build.fixed
     shape = fixed.tensor(source.input).shape[1:]
     heard = np.concatenate([np.zeros(LEAD, np.int64), samples])[: steps * source.frame]
     # one sequence of steps
     lead = (1, steps) if fixed.is_sequential else (steps,)
     codes = run_fixed(fixed, {source.input: heard.reshape(*lead, *shape)})
-    found = {}
+    found = []
     for sink in sinks:
-        scores = codes[sink.output].reshape(steps, -1)
         qtype = fixed.tensor(sink.output).qtype
         assert qtype is not None
-        real = qtype.dequantize(scores[:, sink.number])
-        means = np.convolve(real, np.ones(sink.mean) / sink.mean)[:steps]
-        found[sink.output] = sink.events(scores), means.tolist()
+        found.append(sink.occurrences(codes[sink.output].reshape(steps, -1), qtype))
     return found

@@ -8,10 +8,12 @@ from amaranth.hdl import Module, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from nnef_hw.arithmetic.numerics import QType
 from nnef_hw.boards import find_board
 from nnef_hw.boards.hardware.core import LinkedCore
+from nnef_hw.boards.hardware.events.event_text import EventText
 from nnef_hw.boards.hardware.leds import ClassLeds
-from nnef_hw.boards.interfaces import ClassOnLeds
+from nnef_hw.boards.interfaces import ClassOnLeds, Result, UartText
 
 pytestmark = pytest.mark.system
 
@@ -53,6 +55,18 @@ def test_class_on_leds_fits_its_budget_on_up5k(classes, leds, lanes, bits, tmp_p
     logic_cells, memories = synthesized(leds, tmp_path)
     assert memories == 0
     assert 20 < logic_cells <= ClassOnLeds.lut
+
+
+@pytest.mark.synth
+@pytest.mark.parametrize(("mean", "blocks"), [(1, 0), (16, 3)])
+def test_a_line_of_text_fits_its_budget_on_up5k(mean, blocks, tmp_path):
+    layout = data.StructLayout({"data": data.ArrayLayout(signed(8), 1), "last": 1})
+    scores = QType(8, signed=True, scale=1 / 256, zero_point=-128)
+    result = Result("y", (4,), image=(1, 1, 4), qtype=scores)
+    sink = UartText.of(result, {}, names="yes/no/stop/go", mean=mean)
+    logic_cells, memories = synthesized(EventText(layout, **sink.parameters(24_000_000)), tmp_path)
+    assert memories <= blocks
+    assert 150 < logic_cells <= UartText.lut
 
 
 def synthesized(component, folder):

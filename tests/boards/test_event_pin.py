@@ -188,7 +188,15 @@ def test_a_board_hears_what_the_model_hears(cli, tmp_path, rng):
     assert result.status == 2
     assert "has no microphone, so that --wav says nothing of it; build it with" in result.err
 
-    result = cli(*arguments, "--source", "i2s", "--sink", "pin:threshold=0.1,mean=2,quiet=3")
+    result = cli(
+        *arguments,
+        "--source",
+        "i2s",
+        "--sink",
+        "pin:threshold=0.1,mean=2,quiet=3",
+        "--sink",
+        "uart_text:names=up/down/,threshold=0.4,mean=2,quiet=8,baud=1000000",
+    )
     assert result.status == 0, result.err
     constraints = (tmp_path / "out" / "board" / "board_top.pcf").read_text()
     assert re.findall(r"set_io (i2s_\w+|alert) (\d+)", constraints) == [
@@ -202,5 +210,7 @@ def test_a_board_hears_what_the_model_hears(cli, tmp_path, rng):
     assert told["lost"] == 0
     # more results than the host, which is not there, could be told of
     assert 3 < len(told["events"]) < 75
+    by_text = [event["name"] for event in told["events"] if event["name"] in {"up", "down"}]
+    assert 0 < len(by_text) < len(told["events"])
     times = [event["seconds"] - (event["step"] + 1) / 1_000 for event in told["events"]]
     assert 0 < min(times) <= max(times) < 0.0005
