@@ -60,7 +60,7 @@ class ConstantLayer(EngineLayer):
 
     @classmethod
     def of(cls, layer: layers.Layer, constant: Tensor) -> ConstantLayer:
-        """Return what writes a constant operand of a layer."""
+        """Return the layer that writes a constant operand of another layer."""
         offset = Format.of(layers.format_of(constant)).offset
         target = Image(*layers.image_of(constant))
         assert constant.data is not None, f"{constant.name}: no constant"

@@ -97,7 +97,7 @@ class DividingSoftmax(SoftmaxPart):
         return self.places - self.fewer_places
 
     def missing(self, built: DividingSoftmax) -> Iterator[str]:
-        """Yield what a part of the same format does not have that this one needs."""
+        """Yield the fields that differ from those of a part of the same format."""
         if self.least_places < built.least_places or self.places > built.places:
             own, there = self._ranges, built._ranges
             yield f"has probabilities of {own} places, there are {there}"
