@@ -14,9 +14,8 @@ MOST_WORDS = 22
 """Words of a sentence, on average over a page."""
 
 LEFT = {
-    "docs/arithmetic.md": 26, "docs/boards.md": 26, "docs/engine.md": 28,
-    "docs/howto/hearing_board.md": 23, "docs/index.md": 41, "docs/memories.md": 25,
-    "docs/operators.md": 23, "docs/resources.md": 24, "docs/streaming.md": 29,
+    "docs/boards.md": 26, "docs/engine.md": 28, "docs/howto/hearing_board.md": 23,
+    "docs/index.md": 41, "docs/operators.md": 23, "docs/resources.md": 24,
 }  # fmt: skip
 """Words of a sentence of pages that are above the limit: write fewer, never more."""
 SLACK = 5
