@@ -16,7 +16,7 @@ demo: $(VENV)/.installed
 # A language model writes names, on a simulated board.
 demo-gpt: $(VENV)/.installed
 	$(BIN)/nnef-hw build examples/names_gpt/names_gpt.onnx --board tang_nano_20k --no-bitstream \
-	    --state keys=keys_next --state values=values_next \
+	    --token-loop --state keys=keys_next --state values=values_next \
 	    --calibrate examples/names_gpt/samples.npz --out build/names_gpt
 	$(BIN)/nnef-hw generate build/names_gpt --tokenizer examples/names_gpt/tokens.txt --texts 10 \
 	    --temperature 0.8 --seed 1 --port sim

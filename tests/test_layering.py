@@ -35,6 +35,7 @@ place.netlist
 boards streaming.filters
 boards.buses boards.hardware.events streaming.layers engine.layers
 boards.hardware
+boards.hardware.tokens
 boards.interfaces
 report.pages
 report.wording

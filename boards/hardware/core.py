@@ -9,11 +9,19 @@ from amaranth.lib.wiring import In, Out
 
 from nnef_hw.boards.hardware.beats import BeatSerializer, beat_bytes
 from nnef_hw.boards.hardware.counters import InferenceCounters, LayerCounters
-from nnef_hw.boards.hardware.frames import BYTE_LAYOUT, FrameGate, FrameMerger, FrameSplitter
+from nnef_hw.boards.hardware.frames import (
+    BYTE_LAYOUT,
+    FrameGate,
+    FrameMerger,
+    FrameSplitter,
+    joined,
+    part,
+)
 from nnef_hw.boards.hardware.link import PacketLink
 from nnef_hw.boards.hardware.loader import ImageLoader
 from nnef_hw.boards.hardware.phy import MIN_BYTE_CYCLES, pin_members
 from nnef_hw.boards.hardware.replay import Replayer
+from nnef_hw.boards.hardware.tokens.writer import TextWriter
 from nnef_hw.boards.interfaces import DEFAULT_LINK
 from nnef_hw.host.protocol import LOST_BITS, identity_payload
 from nnef_hw.rtl.base.reset import WithReset
@@ -47,6 +55,9 @@ class LinkedCore(wiring.Component):
         By stream of the accelerator, where inputs come from that are not the host's.
     sinks : Mapping[str, Sequence[Sink]]
         By stream of the accelerator, where outputs go besides the host.
+    loop : ChipLoop or None
+        The streams, all others of which are the host's, that the board itself feeds and takes in
+        sessions of texts.
     manifest_hash : bytes
         The 32 bytes by which a host recognises the build.
     frames : Mapping[str, int] or None
@@ -86,8 +97,9 @@ class LinkedCore(wiring.Component):
     """
 
     def __init__(
-        self, accelerator, *, clk_hz, link=DEFAULT_LINK, sources=None, sinks=None, manifest_hash,
-        frames=None, queues=None, layers=0, batch=1, long_wires=False, idle_cycles=None,
+        self, accelerator, *, clk_hz, link=DEFAULT_LINK, sources=None, sinks=None, loop=None,
+        manifest_hash, frames=None, queues=None, layers=0, batch=1, long_wires=False,
+        idle_cycles=None,
     ):
         self.accelerator = accelerator
         self.long_wires = long_wires
@@ -102,6 +114,9 @@ class LinkedCore(wiring.Component):
             raise ValueError(f"streams {list(frames)} are not those of sources {list(sources)} and "
                              f"sinks {list(sinks)}")
         self.host_inputs = [name for name in self.inputs if name not in sources]
+        self.loop = loop
+        if loop is not None and set(loop.inputs) != set(self.host_inputs):
+            raise ValueError(f"a loop of {list(loop.inputs)} leaves inputs of {self.host_inputs}")
         if set(self.queues) != {*self.host_inputs[:-1], *self.outputs[1:]}:
             raise ValueError(f"streams {list(frames)} cannot have queues {list(self.queues)}")
         self.phy = link.hardware_class()(**link.parameters(clk_hz))
@@ -146,12 +161,14 @@ class LinkedCore(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         phy = self.phy
-        self.as_bytes = len(self.host_inputs) != 1 or self.with_image
+        looped = self.loop is not None
+        self.as_bytes = len(self.host_inputs) != 1 or self.with_image or looped
         link = PacketLink(
             BYTE_LAYOUT if self.as_bytes else self.layouts[self.host_inputs[0]],
             identity=self.identity, idle_cycles=self.idle_cycles, with_data=bool(self.host_inputs),
             with_replay=self.with_replay, layers=self.layers,
             with_memory=bool(self.pads), with_image=self.with_image, with_lost=bool(self.losing),
+            with_texts=looped,
             long_wires=self.long_wires)
         start = partial(WithReset, reset=self.reset)
         m.submodules.phy = start(phy)
@@ -197,6 +214,10 @@ class LinkedCore(wiring.Component):
 
         # A frame is in the accelerator, or something waits beside it.
         inside, self.waiting = Signal(), []
+        if looped:
+            m.submodules.writer = writer = self.writer = TextWriter(self.loop, self.layouts)
+            m.d.comb += [writer.restart.eq(link.abort), writer.restarted.eq(link.restarted)]
+            self.waiting.append(writer.busy)
         sources = self._sources(m, ahead, link)
         replaying = self._feed(m, ahead, link, inside, sources)
         sinks = self._sinks(m, behind, link)
@@ -255,9 +276,16 @@ class LinkedCore(wiring.Component):
             [self.layouts[name] for name in self.host_inputs],
             [self.inputs[name] for name in self.host_inputs])
         m.submodules.splitter = restart(splitter)
-        wiring.connect(m, origin, splitter.i)
-        return [self._queued(m, name, getattr(splitter, f"o{n}"))
-                for n, name in enumerate(self.host_inputs)]
+        found = [self._queued(m, name, getattr(splitter, f"o{n}"))
+                 for n, name in enumerate(self.host_inputs)]
+        if self.loop is None:
+            wiring.connect(m, origin, splitter.i)
+            return found
+        part(m, link.texts, origin, splitter.i, self.writer.i)
+        fed = {name: getattr(self.writer, port)
+               for name, port in zip(self.loop.inputs, self.writer.feeder.layouts, strict=True)}
+        return [joined(m, link.texts, stream, fed[name], name)
+                for name, stream in zip(self.host_inputs, found, strict=True)]
 
     def _load(self, m, restart, link, origin):
         """Let the memory be filled first; return the bytes of frames."""
@@ -347,16 +375,33 @@ class LinkedCore(wiring.Component):
         if len(layouts) == 1:
             serializer = BeatSerializer(layouts[0])
             m.submodules.serializer = restart(serializer)
-            wiring.connect(m, serializer.o, link.i_result)
-            return [serializer.i]
-        merger = FrameMerger(layouts)
-        m.submodules.merger = restart(merger)
-        wiring.connect(m, merger.o, link.i_result)
-        sinks = [merger.i0]
-        for n, name in enumerate(self.outputs[1:], 1):
-            wiring.connect(m, self.queues[name].o, getattr(merger, f"i{n}"))
-            sinks.append(self.queues[name].i)
-        return sinks
+            result, sinks = serializer.o, [serializer.i]
+        else:
+            merger = FrameMerger(layouts)
+            m.submodules.merger = restart(merger)
+            result, sinks = merger.o, [merger.i0]
+            for n, name in enumerate(self.outputs[1:], 1):
+                wiring.connect(m, self.queues[name].o, getattr(merger, f"i{n}"))
+                sinks.append(self.queues[name].i)
+        if self.loop is None:
+            wiring.connect(m, result, link.i_result)
+            return sinks
+        result = joined(m, link.texts, result, self.writer.o, "result")
+        wiring.connect(m, result, link.i_result)
+        return [self._parted(m, name, link.texts, sink)
+                for name, sink in zip(self.outputs, sinks, strict=True)]
+
+    def _parted(self, m, name, texts, sink):
+        """Return a stream whose beats of texts go to the loop, or nowhere."""
+        layout = self.layouts[name]
+        whole = stream.Signature(layout).create(path=(f"{name}_whole",))
+        if name == self.loop.scores:
+            other = self.writer.i_scores
+        else:
+            other = stream.Signature(layout).create(path=(f"{name}_dropped",))
+            m.d.comb += other.ready.eq(1)
+        part(m, texts, whole, sink, other)
+        return whole
 
 
 def _made(interface, clk_hz, layout):

@@ -12,7 +12,7 @@ from amaranth.lib.wiring import In, Out
 from nnef_hw.boards.hardware.beats import BeatSerializer, beat_bytes, code_bytes
 from nnef_hw.rtl.streams.stream import Fifo
 
-__all__ = ["BYTE_LAYOUT", "FrameGate", "FrameMerger", "FrameSplitter"]
+__all__ = ["BYTE_LAYOUT", "FrameGate", "FrameMerger", "FrameSplitter", "joined", "part"]
 
 BYTE_LAYOUT = data.StructLayout({"data": data.ArrayLayout(8, 1), "last": 1})
 """A beat of the packets' feeder where beats of several formats follow each other."""
@@ -171,3 +171,26 @@ class FrameGate(wiring.Component):
         with m.If(self.i.valid):
             m.d.sync += [begins.eq(self.i.p.last), passed.eq(passes)]
         return m
+
+
+def part(m, choice, origin, first, second):
+    """Connect a stream to the first of two, or where ``choice`` is high to the second one."""
+    m.d.comb += [
+        first.payload.eq(origin.payload),
+        second.payload.eq(origin.payload),
+        first.valid.eq(origin.valid & ~choice),
+        second.valid.eq(origin.valid & choice),
+        origin.ready.eq(Mux(choice, second.ready, first.ready)),
+    ]
+
+
+def joined(m, choice, first, second, name):
+    """Return the first of two streams, or where ``choice`` is high the second one."""
+    whole = stream.Signature(first.payload.shape()).create(path=(name, "joined"))
+    m.d.comb += [
+        whole.payload.eq(Mux(choice, second.payload, first.payload)),
+        whole.valid.eq(Mux(choice, second.valid, first.valid)),
+        first.ready.eq(whole.ready & ~choice),
+        second.ready.eq(whole.ready & choice),
+    ]
+    return whole

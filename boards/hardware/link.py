@@ -51,6 +51,8 @@ class PacketLink(wiring.Component):
         The host fills that memory: serve ``LOAD``.
     with_lost : bool
         A source loses samples: ``COUNTERS`` tell how many.
+    with_texts : bool
+        A session may be one of texts: the argument of its ``ABORT`` says so.
     long_wires : bool
         A byte of a reply is chosen in one cycle and sent in the next.
 
@@ -86,6 +88,8 @@ class PacketLink(wiring.Component):
         Only ``with_memory``: that is not there, and frames are refused.
     loaded : In(1)
         Only ``with_image``: the memory has it all. Until then the bytes of ``LOAD`` leave by ``o``.
+    texts : Out(1)
+        Only ``with_texts``: the session is one of texts.
 
     Attributes
     ----------
@@ -97,7 +101,7 @@ class PacketLink(wiring.Component):
 
     def __init__(
         self, layout, *, identity, idle_cycles, with_data=True, with_replay=False, layers=0,
-        with_memory=False, with_image=False, with_lost=False, long_wires=False,
+        with_memory=False, with_image=False, with_lost=False, with_texts=False, long_wires=False,
     ):
         if idle_cycles < 2 or idle_cycles & (idle_cycles - 1):
             raise ValueError(f"idle_cycles must be a power of two, not {idle_cycles!r}")
@@ -110,6 +114,7 @@ class PacketLink(wiring.Component):
         self.with_memory = with_memory
         self.with_image = with_image
         self.with_lost = with_lost
+        self.with_texts = with_texts
         self.long_wires = long_wires
         super().__init__({
             "i_rx": In(stream.Signature(8)),
@@ -128,6 +133,7 @@ class PacketLink(wiring.Component):
             **({"memory_error": In(1)} if with_memory else {}),
             **({"loaded": In(1)} if with_image else {}),
             **({"lost": In(LOST_BITS)} if with_lost else {}),
+            **({"texts": Out(1)} if with_texts else {}),
         })
 
     def elaborate(self, platform):
@@ -147,6 +153,7 @@ class PacketLink(wiring.Component):
         foreign = Signal()
         repeated = Signal()
         damaged = Signal()
+        asks_texts = Signal()
         last_sequence = Signal(8)
         session = Signal()
         is_data = (kind == Request.DATA) | (kind == Request.DATA_END)
@@ -256,6 +263,9 @@ class PacketLink(wiring.Component):
                         m.d.sync += self.layer.eq(byte)
                         with m.If(kind == Request.COUNTERS):
                             m.d.sync += foreign.eq(byte > self.layers)
+                    if self.with_texts:
+                        with m.If(kind == Request.ABORT):
+                            m.d.sync += [foreign.eq(byte[1:] != 0), asks_texts.eq(byte[0])]
 
             with m.State("LENGTH"):
                 receive("PAYLOAD")
@@ -312,6 +322,8 @@ class PacketLink(wiring.Component):
                             m.d.sync += reply.eq(_short(Reply.IDENTITY))
                         with m.Case(Request.ABORT):
                             m.d.sync += [aborting.eq(1), session.eq(1)]
+                            if self.with_texts:
+                                m.d.sync += self.texts.eq(asks_texts)
                             m.d.sync += reply.eq(_short(Reply.ACK))
                         with m.Case(Request.COUNTERS):
                             m.d.sync += reply.eq(_short(Reply.COUNTS))

@@ -17,7 +17,7 @@ STARTUP_SECONDS = 15e-6
 
 def board_top(
     board, accelerator, freq_mhz=None, manifest_hash=bytes(32), *, link=DEFAULT_LINK,
-    sources=None, sinks=None, frames=None, queues=None, layers=0, batch=1,
+    sources=None, sinks=None, loop=None, frames=None, queues=None, layers=0, batch=1,
 ):
     """Top of a board: accelerator, host link, clock and reset.
 
@@ -31,7 +31,7 @@ def board_top(
     manifest_hash : bytes
         The 32 bytes by which a host recognises the build.
     link : HostLink
-    sources, sinks, frames, queues, layers, batch
+    sources, sinks, loop, frames, queues, layers, batch
         The same as in :class:`.LinkedCore`.
 
     Returns
@@ -54,7 +54,7 @@ def board_top(
     for interface in (link, *others):
         interface.check_clock(clk_hz)
     core = LinkedCore(
-        accelerator, clk_hz=clk_hz, link=link, sources=sources, sinks=sinks,
+        accelerator, clk_hz=clk_hz, link=link, sources=sources, sinks=sinks, loop=loop,
         manifest_hash=manifest_hash, frames=frames,
         queues=queues, layers=layers, batch=batch, long_wires=board.device.long_wires)
     inverted = {port: pins.inverted(port) for port in pins.pins if port != CLOCK}

@@ -35,16 +35,18 @@ from nnef_hw.boards.interfaces.pins import (
     PinUser,
 )
 from nnef_hw.boards.interfaces.spi import Spi
+from nnef_hw.boards.interfaces.token_loop import ChipLoop
 from nnef_hw.boards.interfaces.uart import Uart
 from nnef_hw.boards.interfaces.uart_text import UartText
 from nnef_hw.errors import UsageError
 
 __all__ = [
     "ANY_NUMBER", "BUSES", "BUS_DATA", "CLOCK", "DEFAULT_LINK", "LINKS", "PLAIN_STREAMS", "SINKS",
-    "SOURCES", "STATUS", "Bus", "ChosenSink", "ChosenSource", "ClassOnLeds", "Direction",
-    "EventPin", "EventSink", "FarEnd", "Feed", "HostLink", "I2s", "Interface", "Link", "Occurrence",
-    "Option", "PinUse", "PinUser", "Pins", "PlainStreams", "Result", "Sink", "SinkWish", "Source",
-    "SourceWish", "Spi", "Uart", "UartText", "find_bus", "find_link", "find_sink", "find_source",
+    "SOURCES", "STATUS", "Bus", "ChipLoop", "ChosenSink", "ChosenSource", "ClassOnLeds",
+    "Direction", "EventPin", "EventSink", "FarEnd", "Feed", "HostLink", "I2s", "Interface", "Link",
+    "Occurrence", "Option", "PinUse", "PinUser", "Pins", "PlainStreams", "Result", "Sink",
+    "SinkWish", "Source", "SourceWish", "Spi", "Uart", "UartText", "find_bus", "find_link",
+    "find_sink", "find_source",
     "find_streams", "link_names", "link_of", "link_options", "sink_names", "sink_of", "source_of",
 ]
 

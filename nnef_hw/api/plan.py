@@ -193,6 +193,7 @@ class Plan(Shown):
         baud: int | None = None,
         sinks: Sequence[str] = (),
         sources: Sequence[str] = (),
+        token_loop: bool = False,
         ip_name: str | None = None,
         bus: str | None = None,
         bus_data: str = BUS_DATA[False],
@@ -218,6 +219,8 @@ class Plan(Shown):
             Where outputs go besides the host, as ``--sink`` has it: ``"led"``, ``"scores=led"``.
         sources
             Where inputs come from in place of the host, as ``--source`` has it: ``"i2s"``.
+        token_loop
+            Let the board itself write texts of a language model, see :meth:`.Device.generate`.
         ip_name
             What the names of plain IP's modules begin with.
         bus, bus_data
@@ -240,7 +243,8 @@ class Plan(Shown):
                     model=self._model, out=folder, bitstream=bitstream, frames=frames,
                     seeds=seeds, link=find_link(link, baud=baud),
                     sinks=tuple(map(find_sink, sinks)),
-                    sources=tuple(map(find_source, sources)), ip_name=ip_name,
+                    sources=tuple(map(find_source, sources)), token_loop=token_loop,
+                    ip_name=ip_name,
                     streams=find_streams(bus, bus_data), **self._wishes,
                 ),
                 say,

@@ -12,7 +12,7 @@ from nnef_hw.arithmetic.numerics import IntArray
 __all__ = ["Xorshift", "choose_code", "sampling_weights"]
 
 _WORD = (1 << 32) - 1
-_UNIT = 1 << 16
+_UNIT = (1 << 16) - 1
 
 
 class Xorshift:
@@ -43,7 +43,7 @@ class Xorshift:
 def sampling_weights(scale: float, temperature: float, codes: int) -> IntArray:
     """Return weights by how many codes a score is below the greatest one.
 
-    Those are ``floor(65536 * exp(-d * scale / temperature) + 0.5)`` for d from 0 to ``codes - 1``.
+    Those are ``floor(65535 * exp(-d * scale / temperature) + 0.5)`` for d from 0 to ``codes - 1``.
     """
     step = scale / temperature
     return np.array([math.floor(_UNIT * math.exp(-d * step) + 0.5) for d in range(codes)], np.int64)

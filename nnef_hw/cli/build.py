@@ -114,6 +114,12 @@ def add_commands(commands: common.Commands) -> None:
         "with a --front; name the input if there are several",
     )
     sub.add_argument(
+        "--token-loop",
+        action="store_true",
+        help="let the board itself write texts of a language model: it chooses each token, and "
+        "feeds it back",
+    )
+    sub.add_argument(
         "--layer-counters",
         action="store_true",
         help="let the board count the busy cycles of every layer, for bench-device",
@@ -180,6 +186,7 @@ def _build(options: argparse.Namespace) -> int:
         link=find_link(options.link, **{x.name: getattr(options, x.name) for x in link_options()}),
         sinks=tuple(map(find_sink, options.sinks)),
         sources=tuple(map(find_source, options.sources)),
+        token_loop=options.token_loop,
         layer_counters=options.layer_counters,
         batch=options.batch,
         frames=options.frames,

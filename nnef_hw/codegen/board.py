@@ -14,7 +14,14 @@ from nnef_hw.architectures import find_architecture
 from nnef_hw.boards import Board
 from nnef_hw.boards.hardware.memory_pins import memory_pins, package_ports
 from nnef_hw.boards.hardware.top import board_top
-from nnef_hw.boards.interfaces import DEFAULT_LINK, Interface, link_of, sink_of, source_of
+from nnef_hw.boards.interfaces import (
+    DEFAULT_LINK,
+    ChipLoop,
+    Interface,
+    link_of,
+    sink_of,
+    source_of,
+)
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.errors import TargetError
 from nnef_hw.host.manifest import manifest_hash
@@ -92,10 +99,12 @@ def design_board(
         for tensors, found in ((graph.inputs, plan.inputs), (graph.outputs, plan.outputs))
         for name, port in zip(tensors, found, strict=True)
     }
+    looped = manifest.get("token_loop")
     top, ports = board_top(
         board, accelerator, plan.clock_mhz, manifest_hash(manifest), link=link,
         sources={names[source.input]: source for source in sources},
         sinks={names[x.output]: [y for y in sinks if y.output == x.output] for x in sinks},
+        loop=ChipLoop.from_json(looped).named(names) if looped else None,
         frames={port.name: port.beats for port in (*plan.inputs, *plan.outputs)}, queues=queues,
         layers=len(plan.stations) if plan.layer_counters else 0, batch=plan.batch,
     )  # fmt: skip

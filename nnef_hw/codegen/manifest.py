@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 
 from nnef_hw.architecture.architecture import AcceleratorPlan, Port
-from nnef_hw.boards.interfaces import ChosenSink, ChosenSource, Link
+from nnef_hw.boards.interfaces import ChipLoop, ChosenSink, ChosenSource, Link
 from nnef_hw.frontend import graph_hash
 from nnef_hw.host.manifest import FORMAT_VERSION, IMAGE, MODULE, answer_hash, probe_codes
 from nnef_hw.ir import Graph
@@ -25,6 +25,7 @@ def make_manifest(
     link: Link,
     sinks: Sequence[ChosenSink] = (),
     sources: Sequence[ChosenSource] = (),
+    loop: ChipLoop | None = None,
     module: str = MODULE,
     bitstream: bytes | None = None,
 ) -> dict[str, object]:
@@ -36,7 +37,8 @@ def make_manifest(
     ``port`` is the prefix of the accelerator's ports for a tensor.
     ``image`` is (height, width, channels) in stream order; a tensor of another shape is reshaped by
     the host in NCHW order. ``link`` is the way to the host, and ``sinks`` are where outputs go
-    besides; ``sources`` are where inputs come from in place of the host;
+    besides; ``sources`` are where inputs come from in place of the host; ``loop`` is the board's
+    own between them, in sessions of texts;
     ``module`` is the accelerator's name in the Verilog; ``bitstream`` the hash of the
     manifest that a bitstream was made with, if that is another one.
     """
@@ -77,6 +79,7 @@ def make_manifest(
         },
         **({"sinks": [sink.to_json() for sink in sinks]} if sinks else {}),
         **({"sources": [source.to_json() for source in sources]} if sources else {}),
+        **({"token_loop": loop.to_json()} if loop else {}),
         **_memories(graph, plan),
         **({} if bitstream is None else {"bitstream": {"manifest": bitstream.hex()}}),
         "files": {

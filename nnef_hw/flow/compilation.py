@@ -25,6 +25,7 @@ from nnef_hw.flow.sources import (
 from nnef_hw.flow.steps import Compiled, Steps
 from nnef_hw.flow.summary import describe_steps
 from nnef_hw.flow.survey import narrowed
+from nnef_hw.flow.token_loop import with_loop
 from nnef_hw.flow.weights import base_digest, compile_weights
 from nnef_hw.frontend import graph_hash, load
 from nnef_hw.hardware.devices import Target
@@ -70,6 +71,7 @@ def inputs_digest(
         repr((options.target_fps, options.batch)),
         repr((options.scheme, options.accuracy_drop, options.stream)),
         repr((options.link, options.sinks, options.sources, options.layer_counters)),
+        repr(options.token_loop),
         repr((options.ip_name, options.streams)),
         *library_versions(),
     )  # fmt: skip
@@ -105,7 +107,8 @@ def compile_design(
                 graph, samples, found.fixed, found.canonical, plan, [], warnings=found.warnings
             )
         else:
-            made = _plan(options, target, graph, samples, progress)
+            room = with_loop(target, graph) if options.token_loop else target
+            made = _plan(options, room, graph, samples, progress)
         check_rates(bind_sources(options.sources, made.fixed), made.plan)
         fixed, canonical, plan = made.fixed, made.canonical, made.plan
         emit(folder, fixed, canonical, plan, made.samples, target, options, base)

@@ -25,6 +25,7 @@ from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.flow.options import BuildOptions
 from nnef_hw.flow.sinks import bind_sinks
 from nnef_hw.flow.sources import bind_sources
+from nnef_hw.flow.token_loop import bind_loop
 from nnef_hw.flow.weights import copy_board
 from nnef_hw.frontend import save
 from nnef_hw.hardware.devices import Target
@@ -72,6 +73,7 @@ def emit(
         link=options.streams if is_ip else options.link,
         sinks=() if is_ip else bind_sinks(options.sinks, fixed, target, plan.outputs),
         sources=() if is_ip else bind_sources(options.sources, fixed),
+        loop=bind_loop(fixed, plan.outputs) if options.token_loop else None,
         module=module,
         bitstream=None if base is None else read_manifest(base.path).hash,
     )

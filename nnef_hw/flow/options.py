@@ -111,6 +111,8 @@ class BuildOptions:
         Where outputs go besides the host.
     sources
         Where inputs come from that are not the host's.
+    token_loop
+        Let the board feed a language model with the tokens it chooses.
     layer_counters
         Let the board count what every layer does.
     batch
@@ -147,6 +149,7 @@ class BuildOptions:
     link: HostLink = DEFAULT_LINK
     sinks: tuple[SinkWish, ...] = ()
     sources: tuple[SourceWish, ...] = ()
+    token_loop: bool = False
     layer_counters: bool = False
     batch: int = 1
     frames: int | Literal["all"] | None = None
@@ -188,6 +191,11 @@ def check_options(options: BuildOptions) -> Target:
             "--freq auto takes the clock from place and route", remedy="omit --no-bitstream"
         )
     target = find_target(options.board, options.device)
+    if options.token_loop and options.sources:
+        raise UsageError(
+            f"--token-loop feeds all inputs, and the {options.sources[0].title} one of them",
+            remedy="omit one of them",
+        )
     _check_ip_name(options)
     _check_bus(options)
     if isinstance(target, Board):
@@ -203,6 +211,8 @@ def check_options(options: BuildOptions) -> Target:
     elif options.sinks or options.sources:
         titles = " and ".join(wish.title for wish in (*options.sources, *options.sinks))
         raise UsageError(f"the {titles} needs a board", remedy="omit it, or choose a --board")
+    elif options.token_loop:
+        raise UsageError("--token-loop needs a board", remedy="omit it, or choose a --board")
     elif options.layer_counters:
         raise UsageError("--layer-counters needs a board", remedy="omit them, or choose a --board")
     elif options.fastest:

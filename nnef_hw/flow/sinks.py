@@ -14,7 +14,7 @@ from nnef_hw.ir import Graph
 from nnef_hw.ir.batch import sample_extents
 from nnef_hw.ir.operators import Trait
 
-__all__ = ["bind_sinks"]
+__all__ = ["bind_sinks", "class_count"]
 
 
 def bind_sinks(
@@ -72,10 +72,10 @@ def _result(graph: Graph, name: str, images: dict[str, tuple[int, int, int]]) ->
     """Return the facts about an output that a sink has to know."""
     shape = sample_extents(graph.tensor(name).shape)
     qtype = graph.tensor(name).qtype
-    return Result(name, tuple(shape), _classes(graph, name), images.get(name), qtype)
+    return Result(name, tuple(shape), class_count(graph, name), images.get(name), qtype)
 
 
-def _classes(graph: Graph, name: str) -> int | None:
+def class_count(graph: Graph, name: str) -> int | None:
     """Return how many classes an output numbers; None if it is no number of a class."""
     if math.prod(sample_extents(graph.tensor(name).shape)) != 1:
         return None

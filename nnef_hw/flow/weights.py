@@ -34,8 +34,8 @@ __all__ = ["base_digest", "base_options", "compile_weights", "copy_board", "inhe
 _DECIDED = {
     "device": "--device", "ip_name": "--ip-name", "clock_mhz": "--freq", "fastest": "--freq",
     "seeds": "--seeds", "target_fps": "--target-fps", "arch": "--arch", "sinks": "--sink",
-    "sources": "--source", "layer_counters": "--layer-counters", "batch": "--batch",
-    "streams": "--bus",
+    "sources": "--source", "token_loop": "--token-loop", "layer_counters": "--layer-counters",
+    "batch": "--batch", "streams": "--bus",
 }  # fmt: skip
 """Options that a bitstream has decided."""
 
@@ -79,6 +79,7 @@ def base_options(options: BuildOptions) -> BuildOptions:
         sources=tuple(
             SourceWish(type(x), x.input) for x in map(source_of, manifest.get("sources", ()))
         ),
+        token_loop="token_loop" in manifest,
         bitstream=False,
     )  # fmt: skip
 

@@ -29,6 +29,7 @@ from nnef_hw.host.protocol import (
     Reason,
     Reply,
     Request,
+    Session,
 )
 
 __all__ = [
@@ -149,6 +150,10 @@ class Host:
         """Reset the accelerator to a frame boundary and drop everything on its way."""
         self._request(Request.ABORT, expect={Reply.ACK})
 
+    def begin_texts(self) -> None:
+        """Do as :meth:`abort`, and begin a session of texts; boards without a loop refuse."""
+        self._request(Request.ABORT, argument=Session.TEXTS, expect={Reply.ACK})
+
     def counters(self) -> Counters:
         """Read the board's counters."""
         payload = self._request(Request.COUNTERS, expect={Reply.COUNTS}).payload
@@ -243,11 +248,7 @@ class Host:
             if not frame:
                 raise ValueError("a frame has no bytes")
             pending += 1
-            for offset in range(0, len(frame), MAX_PAYLOAD):
-                chunk = frame[offset : offset + MAX_PAYLOAD]
-                waited = 0.0
-                while not self.send(chunk, end=offset + MAX_PAYLOAD >= len(frame)):
-                    waited = self._poll(results, waited)
+            self._send_all(frame, results)
             while len(results) >= result_bytes:
                 pending -= 1
                 yield self._take(results, result_bytes)
@@ -262,6 +263,30 @@ class Host:
                 f"the board sent {len(results)} bytes after the last result",
                 remedy="flash the build that belongs to the model",
             )
+
+    def pieces(self, frame: bytes, size: int) -> Iterator[bytes]:
+        """Send one frame, and yield what comes back, so many bytes at a time, without an end.
+
+        Raises
+        ------
+        LinkError
+            If the board stops answering, or nothing comes for too long.
+        """
+        results = bytearray()
+        self._send_all(frame, results)
+        waited = 0.0
+        while True:
+            while len(results) >= size:
+                yield self._take(results, size)
+            waited = self._poll(results, waited)
+
+    def _send_all(self, frame: bytes, results: bytearray) -> None:
+        """Send a frame, and collect results while the board is busy."""
+        for offset in range(0, len(frame), MAX_PAYLOAD):
+            chunk = frame[offset : offset + MAX_PAYLOAD]
+            waited = 0.0
+            while not self.send(chunk, end=offset + MAX_PAYLOAD >= len(frame)):
+                waited = self._poll(results, waited)
 
     @staticmethod
     def _take(results: bytearray, count: int) -> bytes:

@@ -18,6 +18,7 @@ from nnef_hw.arithmetic.numerics import IntArray, QType
 from nnef_hw.arithmetic.places import check_places
 from nnef_hw.errors import UsageError
 from nnef_hw.hardware.geometry.stream_rows import StreamRows
+from nnef_hw.host.tokens import Roles, find_roles
 
 __all__ = [
     "FORMAT_VERSION", "HEX_IMAGE", "IMAGE", "MODULE", "Manifest", "MemoryEntry",
@@ -180,7 +181,8 @@ class Manifest:
     board's memory has to hold an image. ``states`` are the names of what the network keeps from
     one inference to the next; ``rows`` how inputs take windows of a stream, by name; ``batch``
     how many frames have to come before there is a result. ``is_ip`` says that the build is plain
-    IP, which has no board around it.
+    IP, which has no board around it. ``loop`` are the purposes of the tensors that the board's own
+    loop joins; None if it has none.
     """
 
     model: str
@@ -197,6 +199,18 @@ class Manifest:
     batch: int = 1
     rows: Mapping[str, StreamRows] = field(default_factory=dict)
     is_ip: bool = False
+    loop: Roles | None = None
+
+    @property
+    def roles(self) -> Roles:
+        """Purposes of the tensors of a language model's step.
+
+        Raises
+        ------
+        UsageError
+            If the network is none.
+        """
+        return self.loop or find_roles(self.inputs, self.outputs)
 
 
 def probe_codes(sources: Sequence[tuple[str, Sequence[int], QType]]) -> dict[str, IntArray]:
@@ -228,6 +242,17 @@ def _bitstream_hash(value: dict[str, Any]) -> bytes:
     return manifest_hash(value)
 
 
+def _roles(entry: dict[str, Any] | None, outputs: Sequence[TensorStream]) -> Roles | None:
+    """Return the purposes of the tensors that an entry ``token_loop`` names."""
+    if entry is None:
+        return None
+    [scores] = [output for output in outputs if output.name == entry["scores"]]
+    return Roles(
+        entry["token"], scores.name, scores.qtype, entry["tokens"], position=entry["position"],
+        context=entry["context"], is_choice=entry["is_choice"],
+    )  # fmt: skip
+
+
 def read_manifest(build: Path) -> Manifest:
     """Read the manifest in a build's folder.
 
@@ -244,13 +269,14 @@ def read_manifest(build: Path) -> Manifest:
         value = json.loads(path.read_text())
         version = value["format"]
         if version == FORMAT_VERSION:
+            outputs = tuple(TensorStream.from_json(item) for item in value["outputs"])
             return Manifest(
                 model=value["model"],
                 board=value["board"],
                 clock_mhz=value["clock_mhz"],
                 cycles_per_inference=value["cycles_per_inference"],
                 inputs=tuple(TensorStream.from_json(item) for item in value["inputs"]),
-                outputs=tuple(TensorStream.from_json(item) for item in value["outputs"]),
+                outputs=outputs,
                 link=value["link"],
                 counted_layers=value["link"].get("counted_layers", 0),
                 memory=MemoryEntry.from_json(value.get("memory")),
@@ -258,6 +284,7 @@ def read_manifest(build: Path) -> Manifest:
                 states=tuple(item["name"] for item in value.get("states", ())),
                 batch=value.get("batch", 1),
                 is_ip="ip" in value["files"],
+                loop=_roles(value.get("token_loop"), outputs),
                 rows={
                     name: StreamRows.from_json(item)
                     for name, item in value.get("stream", {}).items()

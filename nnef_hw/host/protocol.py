@@ -20,13 +20,16 @@ __all__ = [
     "LOST_COUNTS",
     "MAX_BEAT",
     "MAX_PAYLOAD",
+    "NO_STOP",
     "REPLAY_BYTES",
     "START",
+    "TEXT",
     "VERSION",
     "WARM_UP_FRAMES",
     "Reason",
     "Reply",
     "Request",
+    "Session",
     "identity_payload",
 ]
 
@@ -52,8 +55,19 @@ LOST_COUNTS = struct.Struct("<2I2BH")
 LOST_BITS = 16
 """Bits of such a number; the greatest one means so many or more."""
 LAYER_COUNTS = struct.Struct("<2I")
+TEXT = struct.Struct("<2HI")
+"""Tokens of a text at most, the one that ends it, state of the random numbers or 0."""
+NO_STOP = 0xFFFF
+"""No token ends a text."""
 COUNTS_BYTES = COUNTS.size
 LAYER_COUNTS_BYTES = LAYER_COUNTS.size
+
+
+class Session(IntEnum):
+    """Sorts of sessions, by the argument of their ABORT: what DATA holds."""
+
+    FRAMES = 0
+    TEXTS = 1
 
 
 class Request(IntEnum):

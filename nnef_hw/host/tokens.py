@@ -5,6 +5,7 @@ It needs NumPy alone; what computes a step is given.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -16,7 +17,7 @@ from nnef_hw.arithmetic.numerics import QType
 from nnef_hw.arithmetic.sampling import Xorshift, choose_code, sampling_weights
 from nnef_hw.errors import UsageError
 
-__all__ = ["Border", "Roles", "TokenLoop", "find_roles"]
+__all__ = ["Border", "Roles", "TextLoop", "TokenLoop", "find_roles"]
 
 Codes = NDArray[np.int64]
 StepCodes = Callable[[Mapping[str, Codes]], Mapping[str, Codes]]
@@ -40,7 +41,7 @@ class Border(Protocol):
 
     @property
     def integers(self) -> int:
-        """Number of integers, of an input of integers; else 0."""
+        """Number of integers, of an input of integers or of the number of a class; else 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,8 @@ class Roles:
         Input of the token's place in the text; None if the network counts by itself.
     tokens, context
         How many tokens there are, and places; 0 if there is no end.
+    is_choice
+        The output is no scores but the token that the network itself chooses.
     """
 
     token: str
@@ -63,6 +66,7 @@ class Roles:
     tokens: int
     position: str | None = None
     context: int = 0
+    is_choice: bool = False
 
 
 def find_roles(inputs: Sequence[Border], outputs: Sequence[Border]) -> Roles:
@@ -77,7 +81,8 @@ def find_roles(inputs: Sequence[Border], outputs: Sequence[Border]) -> Roles:
     integers = [x for x in inputs if x.integers]
     real = [x.name for x in inputs if not x.integers]
     pairs = [
-        (x, y) for x in integers for y in outputs if int(np.prod(y.shape)) == x.integers
+        (x, y) for x in integers for y in outputs
+        if x.integers == (y.integers or int(np.prod(y.shape)))
     ]  # fmt: skip
     if real or not 1 <= len(integers) <= 2 or not pairs:
         raise UsageError(
@@ -92,31 +97,39 @@ def find_roles(inputs: Sequence[Border], outputs: Sequence[Border]) -> Roles:
     return Roles(
         token.name, scores.name, scores.qtype, token.integers,
         position=place.name if place else None, context=place.integers if place else 0,
+        is_choice=bool(scores.integers),
     )  # fmt: skip
 
 
-class TokenLoop:
+class TextLoop(ABC):
     """Tokens of a text, one after the other, as a network continues them.
 
     Parameters
     ----------
     roles
         What inputs and outputs are for.
-    step
-        What computes a step.
     temperature
         0 chooses the greatest score; else scores are divided by it, and weights of a softmax
         decide (:mod:`nnef_hw.arithmetic.sampling`).
     seed
         Of the random numbers.
+
+    Raises
+    ------
+    UsageError
+        If the temperature is none, or the network itself chooses its tokens.
     """
 
-    def __init__(
-        self, roles: Roles, step: StepCodes, *, temperature: float = 0.0, seed: int = 0
-    ) -> None:
+    def __init__(self, roles: Roles, *, temperature: float = 0.0, seed: int = 0) -> None:
         if not (np.isfinite(temperature) and temperature >= 0):
             raise UsageError(f"a temperature of {temperature} is none", remedy="give 0 or more")
-        self.roles, self._step = roles, step
+        if temperature and roles.is_choice:
+            raise UsageError(
+                f"the network's output {roles.scores!r} is a token, not scores to choose from with "
+                f"a temperature of {temperature:g}",
+                remedy="omit the temperature, or end the network before its argmax (--outputs)",
+            )
+        self.roles = roles
         self._generator = Xorshift(seed)
         qtype = roles.qtype
         assert not isinstance(qtype.scale, tuple), "outputs have one scale"
@@ -136,15 +149,25 @@ class TokenLoop:
         Raises
         ------
         UsageError
-            If the prompt is empty, has a token that there is not, or is longer than the context.
+            If the prompt is empty or longer than the context, or it or ``stop`` has a token that
+            there is not.
         """
         roles = self.roles
-        self._check(prompt)
+        self._check(prompt, stop)
         return self._run([*prompt], tokens if not roles.context else
                          min(tokens, roles.context - len(prompt) + 1), stop)  # fmt: skip
 
-    def _check(self, prompt: Sequence[int]) -> None:
+    @abstractmethod
+    def _run(self, given: list[int], tokens: int, stop: int | None) -> Iterator[int]:
+        """Yield the tokens behind those of a prompt that fits, so many at most."""
+
+    def _check(self, prompt: Sequence[int], stop: int | None) -> None:
         roles = self.roles
+        if stop is not None and not 0 <= stop < roles.tokens:
+            raise UsageError(
+                f"the token {stop} ends no text: the network's are 0 to {roles.tokens - 1}",
+                remedy="give --stop one of them",
+            )
         if not prompt:
             raise UsageError("the prompt is empty", remedy="give the token that begins a text")
         outside = [token for token in prompt if not 0 <= token < roles.tokens]
@@ -161,14 +184,45 @@ class TokenLoop:
                 remedy="give a shorter one",
             )
 
+
+class TokenLoop(TextLoop):
+    """The loop on the host: each step is computed, and its token chosen, before the next one.
+
+    Parameters
+    ----------
+    roles, temperature, seed
+        As of any :class:`TextLoop`.
+    step
+        What computes a step.
+    begin
+        What is done before the first step of a text.
+    """
+
+    def __init__(
+        self,
+        roles: Roles,
+        step: StepCodes,
+        *,
+        temperature: float = 0.0,
+        seed: int = 0,
+        begin: Callable[[], None] = lambda: None,
+    ) -> None:
+        super().__init__(roles, temperature=temperature, seed=seed)
+        self._step, self._begin = step, begin
+
     def _run(self, given: list[int], tokens: int, stop: int | None) -> Iterator[int]:
         position, left = 0, tokens
+        self._begin()
         while left > 0:
             scores = self._scores(given.pop(0), position)
             position += 1
             if given:
                 continue
-            token = choose_code(scores, self._weights, self._generator)
+            token = (
+                int(scores[0])
+                if self.roles.is_choice
+                else choose_code(scores, self._weights, self._generator)
+            )
             left -= 1
             yield token
             if token == stop:

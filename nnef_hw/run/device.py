@@ -17,6 +17,7 @@ from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.boards.interfaces import HostLink, link_of
 from nnef_hw.errors import TargetError, UsageError
 from nnef_hw.hardware.geometry.stream_rows import StreamRows
+from nnef_hw.host.chip_loop import BoardLoop
 from nnef_hw.host.link import Host, LinkError, Timing, Transport
 from nnef_hw.host.manifest import (
     HEX_IMAGE,
@@ -27,7 +28,7 @@ from nnef_hw.host.manifest import (
 )
 from nnef_hw.host.packets import Counters, Identity, LayerCounts
 from nnef_hw.host.streams import fill_batch, from_stream, to_stream
-from nnef_hw.host.tokens import TokenLoop, find_roles
+from nnef_hw.host.tokens import TextLoop, TokenLoop
 from nnef_hw.ir.batch import (
     sample_extents,
 )
@@ -162,16 +163,40 @@ class Device:
         found = self._in_real_numbers(batch, self._run_frames, {})
         return {name: x[0] for name, x in found.items()}
 
-    def token_loop(self, *, temperature: float = 0.0, seed: int = 0) -> TokenLoop:
-        """Return the loop of a language model, which writes texts; see :class:`.TokenLoop`.
+    def token_loop(
+        self, *, temperature: float = 0.0, seed: int = 0, on_board: bool | None = None
+    ) -> TextLoop:
+        """Return the loop of a language model, which writes texts; see :class:`.TextLoop`.
+
+        Parameters
+        ----------
+        temperature, seed
+            As :meth:`generate` takes them.
+        on_board
+            Whether the board's own loop writes; by default it does where there is one.
 
         Raises
         ------
         UsageError
             If the network is no step of a language model.
         """
-        roles = find_roles(self.manifest.inputs, self.manifest.outputs)
-        return TokenLoop(roles, self.step_codes, temperature=temperature, seed=seed)
+        roles = self.manifest.roles
+        if self.manifest.loop is not None and on_board is not False:
+            return BoardLoop(
+                roles, self.host, temperature=temperature, seed=seed, begin=self._begin_texts
+            )
+        if on_board:
+            raise UsageError(
+                "the build has no loop on the board", remedy="build it with --token-loop"
+            )
+        return TokenLoop(
+            roles, self.step_codes, temperature=temperature, seed=seed, begin=self.reset
+        )
+
+    def _begin_texts(self) -> None:
+        # Frames need a session of their own again.
+        self._broken = True
+        self.host.begin_texts()
 
     def generate(
         self,
@@ -183,6 +208,9 @@ class Device:
         stop: int | None = None,
     ) -> Iterator[int]:
         """Yield the tokens with which a language model continues a prompt, as they come.
+
+        The loop is the board's own, where its build has one, and else the host's. States are the
+        initial ones behind it, until the next step.
 
         Parameters
         ----------
@@ -200,7 +228,6 @@ class Device:
         LinkError
             If the board stops answering.
         """
-        self.reset()
         loop = self.token_loop(temperature=temperature, seed=seed)
         return loop.generate(prompt, tokens, stop)
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.host.manifest import read_manifest
-from nnef_hw.host.tokens import TokenLoop, find_roles
+from nnef_hw.host.tokens import TextLoop, TokenLoop
 from nnef_hw.ir import Graph, open_states
 from nnef_hw.ir.batch import join_batch
 from nnef_hw.reference import run_fixed
@@ -26,9 +26,13 @@ class FixedSteps:
 
     def __init__(self, graph: Graph) -> None:
         self._graph, self._step = graph, open_states(graph)
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin with the initial states again."""
         self._states = {
             name: join_batch(state.initial[np.newaxis], state.initial.shape)
-            for name, state in graph.states.items()
+            for name, state in self._graph.states.items()
         }
 
     def __call__(self, codes: Mapping[str, Codes]) -> Mapping[str, Codes]:
@@ -44,7 +48,7 @@ class FixedSteps:
 @contextmanager
 def open_loop(
     build: BuildFolder, port: str | None, *, temperature: float = 0.0, seed: int = 0
-) -> Iterator[TokenLoop]:
+) -> Iterator[TextLoop]:
     """Open the loop of a build's network: on the board at a port, else in its fixed model.
 
     Raises
@@ -55,10 +59,8 @@ def open_loop(
         If the board does not answer.
     """
     if port is None:
-        manifest = read_manifest(build.path)
-        roles = find_roles(manifest.inputs, manifest.outputs)
-        yield TokenLoop(roles, FixedSteps(build.fixed), temperature=temperature, seed=seed)
+        roles, steps = read_manifest(build.path).roles, FixedSteps(build.fixed)
+        yield TokenLoop(roles, steps, temperature=temperature, seed=seed, begin=steps.reset)
         return
     with open_device(build.path, port) as board:
-        board.reset()
         yield board.token_loop(temperature=temperature, seed=seed)

@@ -13,7 +13,8 @@ from nnef_hw.boards import find_board
 from nnef_hw.boards.hardware.core import LinkedCore
 from nnef_hw.boards.hardware.events.event_text import EventText
 from nnef_hw.boards.hardware.leds import ClassLeds
-from nnef_hw.boards.interfaces import ClassOnLeds, Result, UartText
+from nnef_hw.boards.hardware.tokens.writer import TextWriter
+from nnef_hw.boards.interfaces import ChipLoop, ClassOnLeds, Result, UartText
 
 pytestmark = pytest.mark.system
 
@@ -67,6 +68,19 @@ def test_a_line_of_text_fits_its_budget_on_up5k(mean, blocks, tmp_path):
     logic_cells, memories = synthesized(EventText(layout, **sink.parameters(24_000_000)), tmp_path)
     assert memories <= blocks
     assert 150 < logic_cells <= UartText.lut
+
+
+@pytest.mark.synth
+@pytest.mark.parametrize(("tokens", "context"), [(27, 16), (512, 256)])
+def test_token_loop_fits_its_budget_on_up5k(tokens, context, tmp_path):
+    """The memories are those that a build counts: weights, and scores."""
+    loop = ChipLoop("token", "position", "scores", tokens, context, tokens, is_choice=False)
+    integers = data.StructLayout({"data": data.ArrayLayout(range(tokens), 1), "last": 1})
+    scores = data.StructLayout({"data": data.ArrayLayout(signed(8), 1), "last": 1})
+    writer = TextWriter(loop, {"token": integers, "position": integers, "scores": scores})
+    logic_cells, memories = synthesized(writer, tmp_path)
+    assert memories == 2
+    assert 300 < logic_cells <= ChipLoop.lut
 
 
 def synthesized(component, folder):

@@ -1,0 +1,66 @@
+"""The loop of a language model on a board, which writes texts by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from nnef_hw.host.link import Host
+from nnef_hw.host.protocol import NO_STOP, TEXT
+from nnef_hw.host.tokens import Roles, TextLoop
+
+__all__ = ["BoardLoop", "text_bytes"]
+
+_MOST = 0xFFFF
+
+
+class BoardLoop(TextLoop):
+    """The loop on a board: a prompt is sent, and tokens are read as they come.
+
+    Parameters
+    ----------
+    roles, temperature, seed
+        As of any :class:`.TextLoop`.
+    host
+        The way to the board.
+    begin
+        Begins a session of texts.
+    """
+
+    def __init__(
+        self,
+        roles: Roles,
+        host: Host,
+        *,
+        begin: Callable[[], None],
+        temperature: float = 0.0,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(roles, temperature=temperature, seed=seed)
+        self._host, self._begin = host, begin
+
+    def _run(self, given: list[int], tokens: int, stop: int | None) -> Iterator[int]:
+        if tokens < 1:
+            return
+        count = min(tokens, _MOST)
+        weights, state = self._weights, 0
+        if weights is not None:
+            state = self._generator.state
+        text = text_bytes(given, count, stop, state, None if weights is None else weights.tolist())
+        self._begin()
+        for number, data in enumerate(self._host.pieces(text, 2)):
+            token = int.from_bytes(data, "little")
+            if weights is not None:
+                self._generator.draw()
+            yield token
+            if number == count - 1 or token == stop:
+                return
+
+
+def text_bytes(
+    prompt: list[int], tokens: int, stop: int | None, state: int, weights: list[int] | None
+) -> bytes:
+    """Return a text as a board takes it (docs/protocol.md, section 8)."""
+    head = TEXT.pack(tokens, NO_STOP if stop is None else stop, state)
+    return head + np.array([*(weights or ()), *prompt], "<u2").tobytes()
