@@ -1,0 +1,80 @@
+"""examples/wakeword_mlperf: it hears the word, in the fixed model and on the simulated board."""
+
+import json
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nnef_hw as nh
+from nnef_hw.boards.interfaces import Result, UartText
+from nnef_hw.frontend.front_file import read_front
+from nnef_hw.passes.time.stream_time import StreamTime
+from nnef_hw.reference import run_fixed
+from nnef_hw.run.hear import LEAD, read_wav
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "examples" / "wakeword_mlperf"
+HOP = 512
+
+
+def commands():
+    """Return the commands of the README, as lists of words."""
+    text = (FOLDER / "README.md").read_text().replace("\\\n", " ")
+    lines = [line.strip() for line in text.splitlines() if line.startswith("    nnef-hw ")]
+    return [shlex.split(line)[1:] for line in lines]
+
+
+def heard(samples):
+    """Return the events of the fixed-point model in samples, which hears them as a board does."""
+    model = nh.load(FOLDER / "wakeword.tflite", front=read_front(FOLDER / "front.toml"))
+    fixed = StreamTime(continue_borders=True).of_model(model.quantize().graph)
+    samples = np.concatenate([np.zeros(LEAD, np.int64), samples])
+    steps = len(samples) // HOP
+    [source], [name] = fixed.inputs, fixed.outputs
+    frames = samples[: steps * HOP].reshape(1, steps, *fixed.tensor(source).shape[1:])
+    scores = run_fixed(fixed, {source: frames})[name].reshape(steps, -1)
+    qtype = fixed.tensor(name).qtype
+    sink = UartText.of(Result(name, (3,), qtype=qtype), {}, names="marvin//", threshold=0.95)
+    return [(event.step, sink.says(event)) for event in sink.occurrences(scores, qtype)]
+
+
+def test_the_model_hears_the_word():
+    samples = read_wav(FOLDER / "marvin.wav", 16_000)
+    assert heard(samples) == [(18, "marvin 0.97")]
+    assert heard(np.zeros_like(samples)) == []
+
+
+@pytest.mark.nightly
+@pytest.mark.system
+@pytest.mark.verilator
+def test_the_board_hears_the_word(cli, monkeypatch, tmp_path):
+    """The README's commands, but for the bitstream."""
+    build, sim = commands()
+    out = tmp_path / "build"
+    monkeypatch.chdir(ROOT)
+    result = cli(*build[: build.index("--out")], "--no-bitstream", "--frames", 3, "--out", out)
+    assert result.status == 0, result.err
+    result = cli("sim", out, *sim[2:], "--json")
+    assert result.status == 0, result.err
+    told = json.loads(result.out)
+    assert (told["equal"], told["lost"]) == (True, 0)
+    assert [(event["step"], event["name"]) for event in told["events"]] == [
+        (18, "StatefulPartitionedCall_0 0"), (18, "marvin"),
+    ]  # fmt: skip
+    assert all(abs(event["seconds"] - 0.61) < 0.005 for event in told["events"])
+    assert told["duty"] < 0.08
+
+
+def test_ten_seconds_of_speech(sense):
+    """Two of three words in time, as the benchmark's reference has it, and nothing else."""
+    samples = read_wav(sense / "short_wav_easy10s.wav", 16_000)
+    [clip] = json.loads((sense / "sww_short_test.json").read_text())
+    found = [(step + 1) * HOP / 16_000 for step, _ in heard(samples)]
+    true = [
+        [time for time in found if begin <= time <= end + 1]
+        for begin, end in clip["detection_windows"]
+    ]
+    assert [len(times) for times in true] == [1, 1, 0]
+    assert len(found) == 2
