@@ -1,7 +1,9 @@
 """The documentation's site: built with warnings as errors, and every link in it leads somewhere."""
 
+import importlib.util
 import os
 import posixpath
+import re
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -89,6 +91,53 @@ def test_every_link_leads_somewhere(site):
 def _has(page, fragment):
     # the tabs and drawers of the theme are of scripts
     return unquote(fragment) in page.names or fragment.startswith("__")
+
+
+def test_links_show_titles(site):
+    _, pages = site
+    shown = re.compile(r">(?:<code>)?([\w./-]+\.md)(?:</code>)?</a>")
+    named = {name: shown.findall(page.text) for name, page in pages.items()}
+    assert {name: found for name, found in named.items() if found} == {}
+    assert ">Streaming architecture</a>, width" in pages["limits.html"].text
+
+
+def test_numbers_are_aligned_at_the_right(site):
+    _, pages = site
+    text = pages["quantization.html"].text
+    assert '<td>mlperf_ic_resnet8</td>\n<td style="text-align: right;">10.0</td>' in text
+    assert "<td>1..8</td>\n<td>8</td>" in text  # a column of words and numbers
+
+
+@pytest.mark.parametrize(
+    ("row", "line"),
+    [
+        ("| a | 1,000 | 99.5% | 3 of 4 |", "|---|---:|---:|---|"),
+        ("| 36.5 MHz | -0.12 (98.8) | **7** | x |", "|---:|---:|---:|---|"),
+        ("| | - | 1 | 2 |", "|---|---|---:|---:|"),
+    ],
+)
+def test_columns_of_numbers_are_found(row, line):
+    text = "| a | b | c | d |\n|---|---|---|---|\n{}\n\nNo | table | 1 |\n"
+    aligned = _hooks().align_numbers(text.format(row)).splitlines()
+    assert aligned[1].replace(" ", "") == line.replace(" ", "")
+    assert aligned[2:] == [row, "", "No | table | 1 |"]
+
+
+def _hooks():
+    """Return the module of the site's hooks."""
+    path = ROOT / "scripts" / "generate" / "site_pages.py"
+    spec = importlib.util.spec_from_file_location("site_pages", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_first_page_leads_in(site):
+    _, pages = site
+    first = pages["index.html"]
+    assert {"howto/pytorch.html", "howto/keras.html", "tutorial.html"} <= set(first.links)
+    assert '<svg class="drawing"' in first.text
+    assert "nnef-hw demo" in first.text
 
 
 def test_nothing_is_loaded_from_elsewhere(site):

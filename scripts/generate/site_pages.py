@@ -2,7 +2,8 @@
 
 ``reference/`` has the command line, the boards, the Python API and all messages; ``gallery/`` the
 reports of the examples as they are planned now. Files that a page names outside of docs/ are
-copied, and ``<!-- README: HEADING -->`` stands for a section of the README.
+copied, and ``<!-- README: HEADING -->`` stands for a section of the README. Links that show a
+page's file name show its title on the site, and columns of numbers are aligned at the right.
 """
 
 from __future__ import annotations
@@ -29,6 +30,15 @@ ROOT = Path(__file__).parents[2]
 SOURCES = ("nnef_hw", "boards", "sim")
 LINK = re.compile(r"\]\((?!\w+:)([^)#\s]+)(#[^)\s]*)?\)")
 INCLUDE = re.compile(r"<!-- README: (.+?) -->")
+NAMED = re.compile(r"\[`?(?:\w+/)*[\w-]+\.md`?\]\(([^)#\s:]+\.md)(#[^)\s]*)?\)")
+"""Links whose text is the name of a file."""
+TABLE = re.compile(
+    r"^\|.*\|\n(?P<line>\|(?: ?:?-+:? ?\|)+)\n(?P<rows>(?:\|.*\|(?:\n|\Z))+)", re.MULTILINE
+)
+CELL = re.compile(r"(?<!\\)\|")
+NUMBER = re.compile(
+    r"[-+\u00b1~]?\d[\d,.]*( ?(%|x|MHz|dB|s|ms|us|ns|KB|MB|bits?))?( \([^)]*\))?( \u2020)?"
+)
 COPIES = "files"
 NONE = "\N{EN DASH}"
 GALLERY = {"digits_cnn": "icebreaker", "digits_gru": "icebreaker"}
@@ -61,8 +71,8 @@ def on_files(files: Files, *, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Files) -> str:
-    """Put in sections of the README, and lead links to where their files are in the site."""
-    del config, files
+    """Put in sections of the README, lead links to where files are in the site, align numbers."""
+    del config
     name = page.file.src_uri
 
     def lead(found: re.Match[str]) -> str:
@@ -72,7 +82,33 @@ def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Files) -> 
         place = posixpath.relpath(_place(target), posixpath.dirname(name) or ".")
         return f"]({place}{found[2] or ''})"
 
-    return LINK.sub(lead, _included(markdown, name))
+    def entitle(found: re.Match[str]) -> str:
+        place = posixpath.normpath(posixpath.join(posixpath.dirname(name), found[1]))
+        target = files.get_file_from_path(place)
+        title = target and re.search(r"^# (.+?)(?: \{.*\})?$", target.content_string, re.MULTILINE)
+        return f"[{title[1]}]({found[1]}{found[2] or ''})" if title else found[0]
+
+    return align_numbers(NAMED.sub(entitle, LINK.sub(lead, _included(markdown, name))))
+
+
+def align_numbers(markdown: str) -> str:
+    """Align the columns of a text's tables at the right that have numbers alone, or none."""
+
+    def aligned(table: re.Match[str]) -> str:
+        lines = [CELL.split(line.strip())[1:-1] for line in table["rows"].splitlines()]
+        marks = CELL.split(table["line"].strip())[1:-1]
+        for place, mark in enumerate(marks):
+            cells = [line[place].strip(" *`") for line in lines if place < len(line)]
+            shown = [cell for cell in cells if cell not in {"", "-", NONE}]
+            if ":" not in mark and shown and all(NUMBER.fullmatch(cell) for cell in shown):
+                marks[place] = "---:"
+        start = table.start()
+        line = "|" + "|".join(marks) + "|"
+        return (
+            table[0][: table.start("line") - start] + line + table[0][table.end("line") - start :]
+        )
+
+    return TABLE.sub(aligned, markdown)
 
 
 def _copy(target: str, name: str, config: Any) -> File:
