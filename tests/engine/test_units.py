@@ -9,6 +9,7 @@ from sweeps import few
 
 from nnef_hw.boards import find_board
 from nnef_hw.engine.architecture import SharedArray
+from nnef_hw.engine.layers.unit import UnitLayer
 from nnef_hw.engine.layers.unit_functions import NormalizeLayer, SoftmaxLayer
 from nnef_hw.engine.memory.store import stores
 from nnef_hw.engine.planning.plan import EnginePlan
@@ -122,6 +123,33 @@ def test_batches(builder, fix, run_engine, ring_words):
     plan = planned(graph, ring_words=ring_words, batch=3)
     run_engine(plan, graph, frames=2)
     run_engine(plan, graph, frames=2, stall=0.3)
+
+
+@pytest.mark.parametrize(("ways", "batch"), [(1, 1), (4, 1), (2, 3)])
+@pytest.mark.parametrize("function", ["softmax", "normalize"])
+def test_results_take_the_place_of_codes(builder, fix, run_engine, ways, batch, function):
+    x = conv(builder, builder.input("x", (1, 4, 3, 5)), 30, 4)
+    softmax = function == "softmax"
+    x = builder.op("softmax", x, axes=[1]) if softmax else normalized(builder, x, 30)
+    conv(builder, x, 4, 30)
+    graph = fix(builder.build())
+    plan = planned(graph, unit_ways=ways, batch=batch)
+    placement = plan.design.placement
+    [unit] = (x for x in plan.design.layers if isinstance(x, UnitLayer))
+    assert placement.places[unit.tensor] == placement.places[unit.operand]
+    run_engine(plan, graph, frames=3)
+    run_engine(plan, graph, frames=3, stall=0.3)
+
+
+def test_results_leave_codes_that_are_added_later(builder, fix, run_engine):
+    x = conv(builder, builder.input("x", (1, 4, 3, 5)), 30, 4)
+    y = builder.op("softmax", x, axes=[1])
+    builder.op("add", x, conv(builder, y, 30, 30))
+    graph = fix(builder.build())
+    plan = planned(graph)
+    [unit] = (x for x in plan.design.layers if isinstance(x, UnitLayer))
+    assert plan.design.placement.places[unit.tensor] != plan.design.placement.places[unit.operand]
+    run_engine(plan, graph, frames=3)
 
 
 @pytest.mark.parametrize("ring_words", [0, 32])

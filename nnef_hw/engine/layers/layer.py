@@ -248,6 +248,15 @@ class EngineLayer(ABC):
         return self.read_tensors
 
     @property
+    def written_over(self) -> str | None:
+        """Name of the tensor that is read word by word just before results are written, if any.
+
+        Nothing else of the layer reads it, so that they may take its place.
+        """
+        other = None if self.residual is None else self.residual.tensor
+        return None if other in self.read_tensors else other
+
+    @property
     def loops_over_frames(self) -> bool:
         """Whether a part of it may run for all frames of a batch before the next part does."""
         return True

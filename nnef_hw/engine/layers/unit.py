@@ -58,6 +58,11 @@ class UnitLayer(EngineLayer):
         return False
 
     @property
+    def written_over(self) -> str | None:
+        # a pixel's results leave when all of its codes have come
+        return self.operand
+
+    @property
     def codes(self) -> int:
         """Codes that are sent, or that come back, whichever are more."""
         return max(x.pixels * x.channels for x in (self.source, self.target))

@@ -181,9 +181,7 @@ class Placement:
         for n, layer in enumerate(self.frame_layers, first):
             if held(layer.tensor) in states:
                 continue
-            other = None if layer.residual is None else layer.residual.tensor
-            if other in layer.read_tensors:
-                other = None  # words that are written over are read again
+            other = layer.written_over
             stays.append(stay(layer.tensor, n, None if other is None else held(other)))
         return stays
 
