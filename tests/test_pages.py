@@ -15,7 +15,7 @@ MOST_WORDS = 22
 
 LEFT = {
     "docs/boards.md": 26, "docs/engine.md": 28, "docs/howto/hearing_board.md": 23,
-    "docs/operators.md": 23, "docs/resources.md": 24,
+    "docs/operators.md": 23,
 }  # fmt: skip
 """Words of a sentence of pages that are above the limit: write fewer, never more."""
 SLACK = 5
