@@ -17,8 +17,11 @@ from nnef_hw.boards.icebreaker import ICEBREAKER
 from nnef_hw.boards.icepi_zero import ICEPI_ZERO
 from nnef_hw.boards.icesugar import ICESUGAR
 from nnef_hw.boards.orangecrab import ORANGECRAB, ORANGECRAB_85F
+from nnef_hw.boards.tang_console_138k import TANG_CONSOLE_138K
+from nnef_hw.boards.tang_mega_138k import TANG_MEGA_138K
 from nnef_hw.boards.tang_nano_9k import TANG_NANO_9K
 from nnef_hw.boards.tang_nano_20k import TANG_NANO_20K
+from nnef_hw.boards.tang_primer_25k import TANG_PRIMER_25K
 from nnef_hw.boards.tinyfpga_bx import TINYFPGA_BX
 from nnef_hw.boards.ulx3s import ULX3S_12F, ULX3S_25F, ULX3S_45F, ULX3S_85F
 from nnef_hw.boards.upduino_v3 import UPDUINO_V3
@@ -32,7 +35,7 @@ ALL = "all"
 BOARDS = (
     ICEBREAKER, UPDUINO_V3, ICESUGAR, ICE40_HX8K_B_EVN, TINYFPGA_BX, FOMU_PVT, ULX3S_12F, ULX3S_25F,
     ULX3S_45F, ULX3S_85F, ORANGECRAB, ORANGECRAB_85F, COLORLIGHT_5A_75B, ICEPI_ZERO, VERSA_ECP5,
-    TANG_NANO_9K, TANG_NANO_20K,
+    TANG_NANO_9K, TANG_NANO_20K, TANG_PRIMER_25K, TANG_MEGA_138K, TANG_CONSOLE_138K,
 )
 
 

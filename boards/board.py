@@ -40,6 +40,8 @@ class Board(Target):
         Attributes of pins of the package, as the family's constraints name them.
     clock_pad
         The clock's pin is the pad of an iCE40's PLL.
+    has_pll
+        The toolchain can make clocks of the oscillator's; otherwise this one is all there is.
     memories
         Beside the FPGA's own; ``--arch engine`` may keep its program in one.
     flash
@@ -61,6 +63,7 @@ class Board(Target):
     platform: str = ""
     attributes: Mapping[str, str] = field(default_factory=dict)
     clock_pad: bool = False
+    has_pll: bool = True
     memories: tuple[Memory, ...] = ()
     flash: tuple[str, ...] = ()
     flash_by_hand: str = ""
@@ -120,6 +123,8 @@ class Board(Target):
         return max((mhz for mhz in self.frequencies if mhz <= freq_mhz), default=self.input_mhz)
 
     def _clocks(self) -> dict[float, Pll | None]:
+        if not self.has_pll:
+            return {self.input_mhz: None}
         return _clocks(self.device.family, self.input_mhz, self.clock_pad)
 
 

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-__all__ = ["Ecp5Pll", "GowinPll", "Ice40Pll", "Pll"]
+__all__ = ["AroraPll", "Ecp5Pll", "GowinPll", "Ice40Pll", "Pll"]
 
 
 class Pll(ABC):
@@ -217,4 +217,75 @@ class GowinPll(Pll):
             i_DUTYDA=C(0, 4),
             i_FDLY=C(0, 4),
             o_CLKOUT=clk_out,
+            o_LOCK=locked)
+
+
+@dataclass(frozen=True)
+class AroraPll(Pll):
+    """``PLLA`` of a GW5A-25A, with internal feedback: ``input / idiv * mdiv / odiv``.
+
+    Within the limits that Gowin's tools set for it: 19 to 400 MHz at the phase detector, 800 to
+    1600 MHz of the oscillator. Faster clocks than 120 MHz are not offered, as :class:`GowinPll`
+    has it. The open tools do not have the clock generators of a GW5AST-138C.
+    """
+
+    input_mhz: float
+    idiv: int
+    mdiv: int
+    odiv: int
+
+    @classmethod
+    def settings(cls, input_mhz, *, pad=False):
+        """All settings within the limits of Gowin's tools."""
+        del pad  # any pin will do
+        for idiv in range(1, 65):
+            if not 19 <= input_mhz / idiv <= 400:
+                continue
+            for mdiv in range(2, 129):
+                if not 800 <= input_mhz / idiv * mdiv <= 1600:
+                    continue
+                for odiv in range(1, 129):
+                    pll = cls(input_mhz, idiv, mdiv, odiv)
+                    if 6.25 <= pll.output_mhz <= 120:
+                        yield pll
+
+    @property
+    def output_mhz(self):
+        """Frequency of the generated clock."""
+        return self.input_mhz / self.idiv * self.mdiv / self.odiv
+
+    def instance(self, clk_in, clk_out, locked):
+        """Primitive behind the clock pin ``clk_in``."""
+        from amaranth import C, Instance
+
+        # apycula enables every output unless it is told otherwise
+        unused = {f"p_CLKOUT{n}_EN": "FALSE" for n in range(1, 7)}
+        return Instance(
+            "PLLA",
+            p_FCLKIN=f"{self.input_mhz:g}",
+            p_IDIV_SEL=self.idiv,
+            p_FBDIV_SEL=1,
+            p_MDIV_SEL=self.mdiv,
+            p_ODIV0_SEL=self.odiv,
+            p_CLKOUT0_EN="TRUE",
+            **unused,
+            p_CLKFB_SEL="INTERNAL",
+            i_CLKIN=clk_in,
+            i_CLKFB=C(0),
+            i_RESET=C(0),
+            i_PLLPWD=C(0),
+            i_RESET_I=C(0),
+            i_RESET_O=C(0),
+            i_PSSEL=C(0, 3),
+            i_PSDIR=C(0),
+            i_PSPULSE=C(0),
+            i_SSCPOL=C(0),
+            i_SSCON=C(0),
+            i_SSCMDSEL=C(0, 7),
+            i_SSCMDSEL_FRAC=C(0, 3),
+            i_MDCLK=C(0),
+            i_MDOPC=C(0, 2),
+            i_MDAINC=C(0),
+            i_MDWDI=C(0, 8),
+            o_CLKOUT0=clk_out,
             o_LOCK=locked)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
 from nnef_hw.errors import UsageError
-from nnef_hw.hardware.families import ECP5, GOWIN, ICE40, Family
+from nnef_hw.hardware.families import ARORA, ECP5, GOWIN, ICE40, Family
 from nnef_hw.hardware.geometry.blockram import BlockRam, SinglePortRam
 
 __all__ = [
@@ -17,6 +17,8 @@ __all__ = [
     "ECP5_85K",
     "GW1NR_9C",
     "GW2AR_18C",
+    "GW5AST_138C",
+    "GW5A_25A",
     "HX8K",
     "LP8K",
     "UP5K",
@@ -70,7 +72,7 @@ class Device:
     Parameters
     ----------
     name, family
-        ``up5k`` of iCE40, ``ecp5-85k`` of ECP5, ``gw2ar-18c`` of Gowin.
+        ``up5k`` of iCE40, ``ecp5-85k`` of ECP5, ``gw2ar-18c`` of Gowin, ``gw5a-25a`` of Arora V.
     lut
         Logic cells (one LUT4 each, and of some families a flip-flop).
     dsp, bram, spram
@@ -213,11 +215,16 @@ ECP5_45K = Device("ecp5-45k", ECP5, lut=43848, dsp=72, bram=108, spram=0)
 ECP5_85K = Device("ecp5-85k", ECP5, lut=83640, dsp=156, bram=208, spram=0)
 GW1NR_9C = Device("gw1nr-9c", GOWIN, lut=8640, dsp=40, bram=26, spram=0)
 GW2AR_18C = Device("gw2ar-18c", GOWIN, lut=20736, dsp=96, bram=46, spram=0)
+GW5A_25A = Device("gw5a-25a", ARORA, lut=23040, dsp=56, bram=56, spram=0)
+GW5AST_138C = Device("gw5ast-138c", ARORA, lut=138_240, dsp=596, bram=340, spram=0)
 
 # For IP whose place is not known yet: logic, memories and multipliers as those of an ECP5.
 GENERIC = Device("generic", ECP5, lut=100_000, dsp=200, bram=200, spram=0)
 
-DEVICES = (UP5K, HX8K, LP8K, ECP5_12K, ECP5_25K, ECP5_45K, ECP5_85K, GW1NR_9C, GW2AR_18C, GENERIC)
+DEVICES = (
+    UP5K, HX8K, LP8K, ECP5_12K, ECP5_25K, ECP5_45K, ECP5_85K, GW1NR_9C, GW2AR_18C, GW5A_25A,
+    GW5AST_138C, GENERIC,
+)  # fmt: skip
 
 
 def find_device(name: str) -> Device:

@@ -1,8 +1,11 @@
 // Modules of the accelerator above; all names begin with its prefix.
 
 // Two 8x8 products in one iCE40 SB_MAC16, elsewhere in two blocks; registered before and after.
-// NNEF_HW_ICE40, NNEF_HW_ECP5 or NNEF_HW_GOWIN selects the device's block at synthesis; without them
-// the same behaviour is simulated.
+// NNEF_HW_ICE40, NNEF_HW_ECP5, NNEF_HW_GOWIN or NNEF_HW_ARORA selects the device's block at synthesis;
+// without them the same behaviour is simulated. Logic cells of Arora V are those of Gowin's others.
+`ifdef NNEF_HW_ARORA
+`define NNEF_HW_GOWIN
+`endif
 module nnef_hw_product_pair #(parameter X_SIGNED = 1'b0) (
     input clk,
     input [7:0] x0, x1,
@@ -30,7 +33,8 @@ module nnef_hw_product_pair #(parameter X_SIGNED = 1'b0) (
     nnef_hw_product #(.BITS(16)) product1 (.clk(clk), .a(a1), .b(b1), .p(p1));
 `endif
 endmodule
-// The low bits of a 9x9 product, in an ECP5 MULT18X18D or a Gowin MULT9X9; registered before and after.
+// The low bits of a 9x9 product, in an ECP5 MULT18X18D or a Gowin MULT9X9 or MULT12X12; registered
+// before and after.
 module nnef_hw_product #(parameter BITS = 18) (
     input clk,
     input signed [8:0] a, b,
@@ -57,6 +61,16 @@ module nnef_hw_product #(parameter BITS = 18) (
         .P0(q[0]), .P1(q[1]), .P2(q[2]), .P3(q[3]), .P4(q[4]), .P5(q[5]), .P6(q[6]), .P7(q[7]),
         .P8(q[8]), .P9(q[9]), .P10(q[10]), .P11(q[11]), .P12(q[12]), .P13(q[13]), .P14(q[14]),
         .P15(q[15]), .P16(q[16]), .P17(q[17])
+    );
+`elsif NNEF_HW_ARORA
+    wire [23:0] q;
+    assign p = q[BITS-1:0];
+    MULT12X12 #(
+        .AREG_CLK("CLK0"), .BREG_CLK("CLK0"), .OREG_CLK("CLK0"), .PREG_CLK("BYPASS"),
+        .MULT_RESET_MODE("SYNC")
+    ) mult (
+        .CLK({1'b0, clk}), .CE(2'b01), .RESET(2'b00),
+        .A({{3{a[8]}}, a}), .B({{3{b[8]}}, b}), .DOUT(q)
     );
 `elsif NNEF_HW_GOWIN
     wire [17:0] q;

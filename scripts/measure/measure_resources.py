@@ -27,7 +27,7 @@ from beside import Beside, LongPath
 from cases import Case
 from component_cases import component_cases, network_cases
 from lut_fit import PartCases, cases_of, fitted_text, weights_file
-from measured_cases import describe
+from measured_cases import cases_to_measure, describe
 
 from nnef_hw.boards import Board, find_board
 from nnef_hw.codegen.verilog import to_verilog
@@ -116,7 +116,7 @@ def main(arguments: list[str]) -> None:
         folder = Path(temporary)
         meter = Meter(target, folder, options.beside)
         if options.command == "components":
-            for case in component_cases(target.device):
+            for case in cases_to_measure(target.device.family):
                 if options.part in {None, case.part.costs}:
                     _measure_case(case, meter)
             return

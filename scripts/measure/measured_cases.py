@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -19,13 +19,14 @@ from nnef_hw.arithmetic.adders import AdderGraph
 from nnef_hw.arithmetic.interpolation import Places
 from nnef_hw.boards import find_board
 from nnef_hw.hardware.devices import Resources
-from nnef_hw.hardware.families import Family
+from nnef_hw.hardware.families import Family, lut_weights
 from nnef_hw.hardware.geometry.window import Window
 from nnef_hw.parts import WeightRom
 
-__all__ = ["FOLDER", "describe", "measured_cases"]
+__all__ = ["FOLDER", "cases_to_measure", "describe", "measured_cases"]
 
 FOLDER = Path(__file__).parent / "measured"
+WEIGHTS = Path(lut_weights.__file__).parent / "weights"
 
 
 def describe(case: Case) -> dict[str, Any]:
@@ -52,6 +53,25 @@ def _plain(value: Any) -> Any:
     return asdict(value) if isinstance(value, Places) else value.name
 
 
+def cases_to_measure(family: Family) -> list[Case]:
+    """Return the cases of every part, or the sample of them that the family's weights name.
+
+    Weights with ``"sample": n`` are of n cases of each part, spread over all of them.
+    """
+    cases = list(component_cases(find_board(family.name).device))
+    most = json.loads((WEIGHTS / f"{family.name}.json").read_text()).get("sample", len(cases))
+    parts: dict[str, list[Case]] = defaultdict(list)
+    for case in cases:
+        parts[case.part.costs].append(case)
+    return [case for part in parts.values() for case in _spread(part, most)]
+
+
+def _spread(cases: Sequence[Case], most: int) -> list[Case]:
+    """Return the first case, the last one and others between them, ``most`` at most."""
+    step = max(1.0, (len(cases) - 1) / max(1, most - 1))
+    return [cases[round(n * step)] for n in range(min(most, len(cases)))]
+
+
 def measured_cases(family: Family) -> Iterator[tuple[Case, Resources]]:
     """Yield every case with what nextpnr packed it into.
 
@@ -64,7 +84,7 @@ def measured_cases(family: Family) -> Iterator[tuple[Case, Resources]]:
     with (FOLDER / f"{family.name}.jsonl").open() as file:
         for line in map(json.loads, file):
             lines[line["name"]].append(line)
-    for case in component_cases(find_board(family.name).device):
+    for case in cases_to_measure(family):
         described = describe(case)
         found = [line for line in lines[case.part.costs] if line["case"] == described]
         if not found:

@@ -1,9 +1,11 @@
 # amaranth: UnusedElaboratable=no
 """Pins, clocks and tops of the boards."""
 
+import functools
 import importlib
 import re
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -12,18 +14,20 @@ from amaranth.hdl import Module
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from nnef_hw.boards import BOARDS, find_board
+from nnef_hw.boards import BOARDS, Pins, find_board
 from nnef_hw.boards.hardware.beats import beat_bytes, code_bytes
 from nnef_hw.boards.hardware.core import LinkedCore
 from nnef_hw.boards.hardware.link import PacketLink
 from nnef_hw.boards.hardware.pins import board_pins
-from nnef_hw.boards.hardware.pll import Ecp5Pll, GowinPll, Ice40Pll
+from nnef_hw.boards.hardware.pll import AroraPll, Ecp5Pll, GowinPll, Ice40Pll
 from nnef_hw.boards.hardware.top import board_top
 from nnef_hw.errors import TargetError, UsageError
-from nnef_hw.hardware.families import GOWIN, ICE40
+from nnef_hw.hardware.families import ARORA, GOWIN, ICE40
 from nnef_hw.place.constraints import board_constraints
 from nnef_hw.rtl.base.primitives import PREFIX
 
+WITH_PLATFORM = [board for board in BOARDS if board.platform]
+OF_ARORA = [board for board in BOARDS if board.device.family is ARORA]
 each_board = pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
 LAYOUT = data.StructLayout({"data": data.ArrayLayout(8, 1), "last": 1})
 
@@ -46,16 +50,17 @@ class Wire(wiring.Component):
     ("name", "board"),
     [
         ("ice40", "icebreaker"), ("ecp5", "ulx3s_85f"), ("gowin", "tang_nano_20k"),
+        ("arora", "tang_primer_25k"),
         ("ULX3S_45F", "ulx3s_45f"),
     ],
-    ids=["ice40", "ecp5", "gowin", "upper"],
+    ids=["ice40", "ecp5", "gowin", "arora", "upper"],
 )  # fmt: skip
 def test_boards_are_found_by_alias(name, board):
     assert find_board(name).name == board
 
 
 def test_unknown_board_names_the_closest():
-    match = "board 'icebraker' is not known; did you mean 'icebreaker'\\? choose one of colorlight"
+    match = "board 'icebraker' is not known; did you mean 'icebreaker'\\? choose one of arora"
     with pytest.raises(UsageError, match=match):
         find_board("icebraker")
     with pytest.raises(
@@ -64,7 +69,7 @@ def test_unknown_board_names_the_closest():
         find_board("xyz")
 
 
-@each_board
+@pytest.mark.parametrize("board", WITH_PLATFORM, ids=lambda board: board.name)
 def test_facts_agree_with_the_platform(board):
     """The clock is the platform's; the names are its tools'."""
     module, _, name = board.platform.partition(":")
@@ -88,7 +93,7 @@ def test_facts_agree_with_the_platform(board):
 
 @each_board
 def test_every_clock_that_is_offered_can_be_made(board):
-    for mhz in (board.clock_mhz, *board.frequencies[:: len(board.frequencies) // 50]):
+    for mhz in (board.clock_mhz, *board.frequencies[:: 1 + len(board.frequencies) // 50]):
         pll = board.clock(mhz)
         assert (pll.output_mhz if pll else board.input_mhz) == pytest.approx(mhz, abs=1e-8)
     assert board.clock_below(board.clock_mhz) == pytest.approx(board.clock_mhz, abs=1e-8)
@@ -116,6 +121,49 @@ def test_tang_nano_clock_keeps_oscillator_within_limits():
             if pll := board.clock(mhz):
                 assert 500 <= mhz * pll.odiv <= 1200
                 assert mhz <= 120
+
+
+def test_tang_primer_clock_keeps_oscillator_within_limits():
+    board = find_board("tang_primer_25k")
+    assert board.clock(50) is None
+    assert board.clock(75) == AroraPll(50.0, idiv=1, mdiv=18, odiv=12)
+    for mhz in board.frequencies:
+        if pll := board.clock(mhz):
+            assert 50 / pll.idiv >= 19
+            assert 800 <= 50 / pll.idiv * pll.mdiv <= 1600
+            assert mhz * pll.odiv == pytest.approx(50 / pll.idiv * pll.mdiv)
+            assert mhz <= 120
+
+
+@pytest.mark.parametrize("name", ["tang_mega_138k", "tang_console_138k"])
+def test_a_board_without_clock_generators_has_its_oscillator(name):
+    board = find_board(name)
+    assert (board.frequencies, board.clock(50)) == ((50.0,), None)
+    with pytest.raises(TargetError, match="cannot make 75 MHz from its 50 MHz"):
+        board.clock(75)
+
+
+@functools.cache
+def database_of(part):
+    chipdb = pytest.importorskip("apycula.chipdb", reason="apycula is not installed")
+    return chipdb.load_chipdb(str(Path(chipdb.__file__).with_name(f"{part}.msgpack.xz")))
+
+
+@pytest.mark.parametrize("board", OF_ARORA, ids=lambda board: board.name)
+def test_pins_are_those_of_the_package(board):
+    """As apycula has them, which describes the devices to nextpnr, too."""
+    database = database_of(board.part)
+    package, device, _ = database.packages[board.package + board.speed]
+    sites = {place.strip("@") for pins in board.pins.values() for place in Pins.of(pins).places}
+    assert len(sites) >= 5
+    assert sites <= set(database.pinout[device][package])
+    tiles = (database[n, k] for n in range(database.rows) for k in range(database.cols))
+    bels = [bel for tile in tiles for bel in tile.bels]
+    for pattern, count in (
+        (r"LUT\d", board.device.lut), (r"MULT12X120[01]", board.device.dsp),
+        (r"BSRAM", board.device.bram),
+    ):  # fmt: skip
+        assert sum(re.fullmatch(pattern, bel) is not None for bel in bels) == count
 
 
 @pytest.mark.parametrize(
@@ -190,6 +238,20 @@ def test_tang_nano_constraints(board, clk, rx, tx, led):
         f'IO_LOC "led" {led};', 'IO_PORT "led" IO_TYPE=LVCMOS33;',
     ]  # fmt: skip
     assert board_pins(board)["led"].invert
+
+
+@pytest.mark.parametrize(
+    ("board", "clk", "rx", "tx", "led"),
+    [("tang_primer_25k", "E2", "B3", "C3", "E8"), ("tang_mega_138k", "V22", "V14", "U15", "U12")],
+)
+def test_arora_constraints(board, clk, rx, tx, led):
+    assert board_constraints(find_board(board)).splitlines() == [
+        f'IO_LOC "clk" {clk};', 'IO_PORT "clk" IO_TYPE=LVCMOS33;',
+        f'IO_LOC "rx" {rx};', 'IO_PORT "rx" IO_TYPE=LVCMOS33 PULL_MODE=UP;',
+        f'IO_LOC "tx" {tx};', 'IO_PORT "tx" IO_TYPE=LVCMOS33;',
+        f'IO_LOC "led" {led};', 'IO_PORT "led" IO_TYPE=LVCMOS33;',
+    ]  # fmt: skip
+    assert not board_pins(find_board(board))["led"].invert
 
 
 def test_clock_of_two_pins_takes_the_positive_one():

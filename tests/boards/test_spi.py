@@ -48,7 +48,7 @@ WITH_SPI = [board for board in BOARDS if board.has_pins(Spi())]
 def test_boards_with_spi():
     ulx3s = {f"ulx3s_{size}f" for size in (12, 25, 45, 85)}
     names = {board.name for board in WITH_SPI}
-    assert names == {"icebreaker", "tang_nano_9k", "tang_nano_20k", *ulx3s}
+    assert names == {"icebreaker", "tang_nano_9k", "tang_nano_20k", "tang_primer_25k", *ulx3s}
 
 
 @pytest.mark.parametrize("board", WITH_SPI, ids=lambda board: board.name)

@@ -1,7 +1,7 @@
 """The cells that yosys maps an accelerator to compute the fixed model's integers, as fast.
 
 The models of the cells are yosys's own, among them SB_MAC16 and SB_RAM40_4K; those of ECP5's
-MULT18X18D and DP16KD, and of Gowin's multipliers and block RAMs, are ours.
+MULT18X18D and DP16KD, and of the multipliers and block RAMs of Gowin and Arora V, are ours.
 """
 
 from pathlib import Path
@@ -33,6 +33,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "digits_cnn"
         ("ulx3s_85f", "MULT18X18D"),
         ("tang_nano_20k", "MULT9X9"),
         ("tang_nano_9k", "MULT9X9"),
+        ("tang_primer_25k", "MULT12X12"),
     ],
 )
 def test_mapped_cells_match_the_fixed_model(board, cell):

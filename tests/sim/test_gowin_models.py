@@ -11,7 +11,14 @@ from nnef_hw.sim.fast_runner import FastRunner
 
 pytestmark = pytest.mark.verilator
 
-MODELS = (Path(nnef_hw.sim.__file__).parent / "models" / "gowin.v").read_text()
+FOLDER = Path(nnef_hw.sim.__file__).parent / "models"
+MODELS = {
+    family: "".join((FOLDER / name).read_text() for name in ("gowin_memory.v", f"{family}.v"))
+    for family in ("gowin", "arora")
+}
+# those of Arora V have one reset
+RESETS = {"gowin": ".RESETA(1'b0), .RESETB(rst)", "arora": ".RESET(rst)"}
+each_family = pytest.mark.parametrize("family", MODELS)
 HEAD = "/* verilator lint_off PINMISSING */\n"
 TOP = """
 module top(
@@ -58,7 +65,7 @@ def multiplier(number, before, behind):
 def test_multiplier(rng):
     body = "".join(multiplier(n, *registers) for n, registers in enumerate(REGISTERS))
     top = TOP.format(i=20, o=18 * len(REGISTERS), latency=2, body=body)
-    runner = FastRunner(HEAD + top + MODELS)
+    runner = FastRunner(HEAD + top + MODELS["gowin"])
     # the signs have no registers in this mode: they stay for the whole run
     for signs in range(4):
         values = rng.integers(0, 1 << 9, (300, 2))
@@ -68,6 +75,37 @@ def test_multiplier(rng):
         for (a, b), word in zip(values.tolist(), found, strict=True):
             product = (signed(a, 9) if signs & 1 else a) * (signed(b, 9) if signs & 2 else b)
             assert [word >> 18 * n & 0x3FFFF for n in range(4)] == [product & 0x3FFFF] * 4
+
+
+def wide_multiplier(number, before, behind):
+    delay = 2 - before - behind
+    registers = [("AREG", before), ("BREG", before), ("OREG", behind)]
+    settings = ", ".join(f'.{name}_CLK("{"CLK0" if used else "BYPASS"}")'
+                         for name, used in registers)  # fmt: skip
+    return f"""
+    wire [23:0] p{number};
+    MULT12X12 #({settings}) mult{number} (
+        .CLK({{1'b0, clk}}), .CE(2'b01), .RESET({{1'b0, rst}}),
+        .A(i__payload[11:0]), .B(i__payload[23:12]), .DOUT(p{number})
+    );
+    reg [24*2-1:0] before{number};
+    always @(posedge clk) before{number} <= {{before{number}, p{number}}};
+    wire [24*3-1:0] late{number} = {{before{number}, p{number}}};
+    assign o__payload[24*{number} +: 24] = late{number}[24*{delay + 1}-1 -: 24];
+    """
+
+
+def test_multiplier_of_arora(rng):
+    body = "".join(wide_multiplier(n, *registers) for n, registers in enumerate(REGISTERS))
+    top = TOP.format(i=24, o=24 * len(REGISTERS), latency=2, body=body)
+    values = rng.integers(0, 1 << 12, (300, 2))
+    values[:16] = np.stack(np.meshgrid(*[[0, 1, 2047, 2048]] * 2), -1).reshape(-1, 2)
+    inputs = values[:, 0] | values[:, 1] << 12
+    runner = FastRunner(HEAD + top + MODELS["arora"])
+    found = words(runner.run(inputs.astype(np.uint64), expected_beats=300))
+    for (a, b), word in zip(values.tolist(), found, strict=True):
+        product = signed(a, 12) * signed(b, 12)
+        assert [word >> 24 * n & 0xFFFFFF for n in range(4)] == [product & 0xFFFFFF] * 4
 
 
 class Memory:
@@ -107,16 +145,16 @@ BLOCKS = [
 ]  # fmt: skip
 
 
-def block(number, kind, write_width, read_width):
+def block(family, number, kind, write_width, read_width):
     byte = 9 if "X9" in kind else 8
     contents = Memory(byte).parameters()
     out = f"wire [{4 * byte}-1:0] q{number}; assign o__payload[36*{number} +: 36] = q{number};"
     if kind.startswith("SDP"):
         return f"""{out}
         {kind} #(.BIT_WIDTH_0({write_width}), .BIT_WIDTH_1({read_width}), {contents}) ram{number} (
-            .CLKA(clk), .CEA(we & i__valid), .ADA(wa), .DI(d), .BLKSELA(3'b0), .RESETA(1'b0),
-            .CLKB(clk), .CEB(re & i__valid), .ADB(ra), .DO(q{number}), .BLKSELB(3'b0), .RESETB(rst),
-            .OCE(1'b1)
+            .CLKA(clk), .CEA(we & i__valid), .ADA(wa), .DI(d), .BLKSELA(3'b0),
+            .CLKB(clk), .CEB(re & i__valid), .ADB(ra), .DO(q{number}), .BLKSELB(3'b0),
+            .OCE(1'b1), {RESETS[family]}
         );"""
     return f"""{out}
     {kind} #(.BIT_WIDTH({write_width}), {contents}) ram{number} (
@@ -125,13 +163,14 @@ def block(number, kind, write_width, read_width):
     );"""
 
 
-def test_memory(rng):
+@each_family
+def test_memory(family, rng):
     body = """
     wire [35:0] d = i__payload[35:0];
     wire [13:0] wa = i__payload[49:36], ra = i__payload[63:50];
     wire we = i__payload[64], re = i__payload[65];
     """
-    body += "".join(block(n, *settings) for n, settings in enumerate(BLOCKS))
+    body += "".join(block(family, n, *settings) for n, settings in enumerate(BLOCKS))
     top = TOP.format(i=66, o=36 * len(BLOCKS), latency=1, body=body)
     count = 2000
     data = rng.integers(0, 1 << 36, count).tolist()
@@ -146,7 +185,7 @@ def test_memory(rng):
         ],
         np.uint64,
     )
-    found = words(FastRunner(HEAD + top + MODELS).run(inputs, expected_beats=count))
+    found = words(FastRunner(HEAD + top + MODELS[family]).run(inputs, expected_beats=count))
     for n, (kind, write_width, read_width) in enumerate(BLOCKS):
         memory = Memory(9 if "X9" in kind else 8)
         out = 0
@@ -166,14 +205,15 @@ def test_memory(rng):
 
 
 @pytest.mark.parametrize(
-    ("cell", "mode"),
+    ("family", "cell", "mode"),
     [
-        ("MULT9X9", ".PIPE_REG(1'b1)"), ("SDPX9B", ".READ_MODE(1'b1)"),
-        ("SPX9", ".WRITE_MODE(2'b01)"),
+        ("gowin", "MULT9X9", ".PIPE_REG(1'b1)"), ("gowin", "SDPX9B", ".READ_MODE(1'b1)"),
+        ("gowin", "SPX9", ".WRITE_MODE(2'b01)"), ("arora", "SDPX9B", ".READ_MODE(1'b1)"),
+        ("arora", "MULT12X12", '.PREG_CLK("CLK0")'), ("arora", "MULT12X12", '.AREG_CE("CE1")'),
     ],
 )  # fmt: skip
-def test_other_modes_end_the_simulation(cell, mode):
+def test_other_modes_end_the_simulation(family, cell, mode):
     body = f"{cell} #({mode}) block (); assign o__payload = i__payload;"
     top = TOP.format(i=2, o=2, latency=1, body=body)
     with pytest.raises(ToolError, match="a mode without a model"):
-        FastRunner(HEAD + top + MODELS).run(np.ones(1, np.uint64), expected_beats=1)
+        FastRunner(HEAD + top + MODELS[family]).run(np.ones(1, np.uint64), expected_beats=1)

@@ -21,7 +21,7 @@ COUNTED = ((r"LUT[1-4]", "LUT4"), (r"DFF\w*", "DFF"), (r"(SP|SDP|SDPX9|SPX9|DP|D
 MEMORIES = "memories.txt"
 BLOCK_RAMS = """
 ram block $__GOWIN_SP_ {
-    abits 14; widths 1 2 4 9 18 36 per_port; byte 9; cost 128; init no_undef;
+    abits 14; widths WIDTHS per_port; byte 9; cost 128; init no_undef;
     port srsw "A" {
         clock posedge; clken; wrbe_separate; rdinit zero;
         option "RESET_MODE" "SYNC" { rdsrst zero ungated; }
@@ -29,7 +29,7 @@ ram block $__GOWIN_SP_ {
     }
 }
 ram block $__GOWIN_SDP_ {
-    abits 14; widths 1 2 4 9 18 36 per_port; byte 9; cost 128; init no_undef;
+    abits 14; widths WIDTHS per_port; byte 9; cost 128; init no_undef;
     port sr "R" {
         clock posedge; clken; rdinit zero;
         option "RESET_MODE" "SYNC" { rdsrst zero ungated; }
@@ -43,21 +43,28 @@ Yosys would take two full ports for a memory with two; of these nextpnr times bu
 """
 
 
-class Gowin(Dialect):
+class GowinDialect(Dialect):
     """GW1N and GW2A; a part is named as apycula names its database: ``GW2A-18C``."""
+
+    block_ram_widths = "1 2 4 9 18 36"
+    block_ram_cells = "+/gowin/brams_map.v"
 
     def mappings(self, part: str, top: str) -> Sequence[Sequence[str]]:
         # pads only where pins are known: nextpnr places a pad nowhere else
         command = f"synth_gowin -nodsp -noiopads -family {part[:4].lower()} -top {top} -run"
+        library, cells = f"-lib {MEMORIES}", f"-map {self.block_ram_cells}"
+        if self.family.has_lut_ram:
+            library = f"-lib +/gowin/lutrams.txt {library}"
+            cells = f"-map +/gowin/lutrams_map.v {cells}"
         return [[
             f"{command} begin:map_ram",
-            f"memory_libmap -lib +/gowin/lutrams.txt -lib {MEMORIES}",
-            "techmap -map +/gowin/lutrams_map.v -map +/gowin/brams_map.v",
+            f"memory_libmap {library}",
+            f"techmap {cells}",
             f"{command} map_ffram:",
         ]]  # fmt: skip
 
     def files(self) -> Mapping[str, str]:
-        return {MEMORIES: BLOCK_RAMS}
+        return {MEMORIES: BLOCK_RAMS.replace("WIDTHS", self.block_ram_widths)}
 
     def ports(self, with_pins: bool) -> Sequence[str]:
         if with_pins:
@@ -120,12 +127,12 @@ class Gowin(Dialect):
         # a flip-flop that stands alone already has a LUT that passes its data
         found = super().utilization(counts)
         used, available = found["lut"]
-        used += counts["ALU"][0] + RAM_CELL_LUTS * counts["RAM16SDP4"][0]
+        used += counts["ALU"][0] + RAM_CELL_LUTS * counts.get("RAM16SDP4", (0, 0))[0]
         return found | {"lut": (used, available)}
 
 
 TOOLCHAIN = Nextpnr.of(
-    Gowin(
+    GowinDialect(
         family=GOWIN,
         router=function_of(
             GOWIN, "nextpnr-himbaechel", "place and route", minimum="0.11", probe="--version",
@@ -143,7 +150,7 @@ TOOLCHAIN = Nextpnr.of(
         cells={"lut": "LUT4", "ff": "DFF", "dsp": "MULT9X9", "bram": "BSRAM"},
         flip_flops=r"DFF\w*",
         models=CellModels(
-            files=("gowin/cells_sim.v",), ours=("gowin.v",), defines=(),
+            files=("gowin/cells_sim.v",), ours=("gowin_memory.v", "gowin.v"), defines=(),
             omitted=(r"SP(X9)?", r"rPLL"),
         ),
         ip_option="-nodsp",

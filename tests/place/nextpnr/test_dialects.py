@@ -12,7 +12,7 @@ from nnef_hw.system.tools import TOOLS
 
 each_family = pytest.mark.parametrize("family", FAMILIES, ids=repr)
 DIALECTS = [toolchain_of(family).dialect for family in FAMILIES]
-ICE40, ECP5, GOWIN = DIALECTS
+ICE40, ECP5, GOWIN, ARORA = DIALECTS
 
 
 def facts(dialect):
@@ -41,8 +41,10 @@ def test_its_tools_can_be_found(family):
     assert toolchain.programs[0] is TOOLS["yosys"]
     assert [*toolchain.programs[1:]] == [dialect.router, dialect.packer, *dialect.libraries]
     for program, purpose in ((dialect.router, "place and route"), (dialect.packer, "bitstreams")):
-        assert program.purpose == f"{purpose} for {family.title}"
-        assert program.remedy == f"pip install 'nnef-hw[{family.name}]'"
+        # Arora V has those of Gowin
+        owner = next(x for x in FAMILIES if program in toolchain_of(x).programs)
+        assert program.purpose == f"{purpose} for {owner.title}"
+        assert program.remedy == f"pip install 'nnef-hw[{owner.name}]'"
 
 
 def test_mappings_of_every_kind_of_ice40():
@@ -69,13 +71,19 @@ def test_mappings_of_every_kind_of_ice40():
             ["--mspi_as_gpio", "-d", "85k", "-o", "b", "c"],
         ),
         (
+            ARORA, ["--device", "x6", "--vopt", "family=85k", "--vopt", "sspi_as_gpio"],
+            ["--vopt", "cst=p"], [], ["--write", "c"],
+            ["--cpu_as_gpio", "--done_as_gpio", "--mspi_as_gpio", "--ready_as_gpio",
+             "--sspi_as_gpio", "-d", "85k", "-o", "b", "c"],
+        ),
+        (
             ECP5, ["--85k", "--package", "x", "--speed", "6"],
             ["--lpf", "p"], ["--lpf-allow-unconstrained"],
             ["--textcfg", "c", "--write", "c.json"],
             ["--compress", "c", "b"],
         ),
     ],
-    ids=["ice40", "gowin", "ecp5"],
+    ids=["ice40", "gowin", "arora", "ecp5"],
 )  # fmt: skip
 def test_options_of_the_tools(dialect, device, pins, free, route, packed):
     assert dialect.device_options("85k", "x", "6") == device
@@ -86,7 +94,7 @@ def test_options_of_the_tools(dialect, device, pins, free, route, packed):
 
 
 def test_an_ecp5_has_two_placers_and_three_placements():
-    for dialect in (ICE40, GOWIN):
+    for dialect in (ICE40, GOWIN, ARORA):
         for seed in (1, 2):
             assert dialect.placings(seed) == [("--seed", str(seed))]
         assert dialect.ripup_options() == []
@@ -109,6 +117,16 @@ def test_pads_of_gowin_only_where_pins_are_known():
     assert GOWIN.ports(with_pins=False) == ["delete -port w:*"]
     for dialect in (ICE40, ECP5):
         assert (dialect.files(), dialect.ports(with_pins=False)) == ({}, ())
+
+
+def test_memories_of_arora_are_block_rams_of_up_to_18_bits():
+    [way] = ARORA.mappings("GW5A-25A", "net")
+    assert all("-family gw5a -top net" in command for command in (way[0], way[-1]))
+    assert not any("lutram" in command for command in way)
+    assert "-map +/gowin/brams_map_gw5a.v" in way[2]
+    for dialect, widths in ((GOWIN, "1 2 4 9 18 36"), (ARORA, "1 2 4 9 18")):
+        [text] = dialect.files().values()
+        assert text.count(f"abits 14; widths {widths} per_port;") == 2
 
 
 def test_what_a_placed_design_uses_of_gowin():

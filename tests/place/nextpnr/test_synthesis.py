@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nnef_hw.errors import TargetError, ToolError, UnroutedError
-from nnef_hw.hardware.families import ECP5, GOWIN, ICE40
+from nnef_hw.hardware.families import ARORA, ECP5, GOWIN, ICE40
 from nnef_hw.place.nextpnr import mapping, nextpnr
 from nnef_hw.place.nextpnr import run as runs
 from nnef_hw.place.nextpnr.congestion import Congestion
@@ -23,13 +23,15 @@ TARGETS = {
     ICE40: {"device": "up5k", "package": "sg48"},
     ECP5: {"device": "85k", "package": "CABGA381"},
     GOWIN: {"device": "GW1N-9C", "package": "GW1NR-LV9QN88P", "speed": "C6/I5"},
+    ARORA: {"device": "GW5A-25A", "package": "GW5A-LV25MG121N", "speed": "C1/I0"},
 }
-# pins of the iCEBreaker, of the ULX3S and of the Tang Nano 9K
+# pins of the iCEBreaker, of the ULX3S, of the Tang Nano 9K and of the Tang Primer 25K
 PINS = {
     ICE40: "set_io clk 35\nset_io led 11\n",
     ECP5: 'LOCATE COMP "clk" SITE "G2";\nIOBUF PORT "clk" IO_TYPE=LVCMOS33;\n'
     'LOCATE COMP "led" SITE "B2";\nIOBUF PORT "led" IO_TYPE=LVCMOS33;\n',
     GOWIN: 'IO_LOC "clk" 52;\nIO_LOC "led" 10;\n',
+    ARORA: 'IO_LOC "clk" E2;\nIO_LOC "led" E8;\n',
 }
 DESIGN = """
 module top(input clk, output led);
@@ -57,6 +59,12 @@ module top(input clk, output led);
     mac(.CLK(clk), .CE(1'b1), .RESET(1'b0), .ASIGN(1'b1), .BSIGN(1'b1), .ASEL(1'b0), .BSEL(1'b0),
         .A(word[8:0]), .B(count[8:0]), .SIA(9'b0), .SIB(9'b0), .DOUT(product[17:0]));
   assign product[31:18] = word[15:9];
+`endif
+`ifdef NNEF_HW_ARORA
+  MULT12X12 #(.AREG_CLK("CLK0"), .BREG_CLK("CLK0"), .OREG_CLK("CLK0"))
+    mac(.CLK({1'b0, clk}), .CE(2'b01), .RESET(2'b00), .A(word[11:0]), .B(count[11:0]),
+        .DOUT(product[23:0]));
+  assign product[31:24] = word[15:8];
 `endif
   assign led = ^product;
 endmodule
@@ -124,7 +132,7 @@ def test_design_becomes_a_bitstream(source, family, commands, tmp_path):
     assert result.timing_met
     assert result.fmax_mhz > 12
     assert result.frequency_mhz == 12
-    dsps, brams = {ICE40: (8, 30), ECP5: (156, 208), GOWIN: (40, 26)}[family]
+    dsps, brams = {ICE40: (8, 30), ECP5: (156, 208), GOWIN: (40, 26), ARORA: (56, 56)}[family]
     assert result.resources["dsp"] == Resource(1, dsps)
     assert result.resources["bram"] == Resource(1, brams)
     assert 16 <= result.resources["ff"].used <= 64
@@ -458,6 +466,7 @@ def test_map_only_counts_cells(source, family, tmp_path):
         ICE40: ("SB_MAC16", "SB_RAM40_4K"),
         ECP5: ("MULT18X18D", "DP16KD"),
         GOWIN: ("MULT9X9", "SDPX9B"),
+        ARORA: ("MULT12X12", "SDPX9B"),
     }[family]
     assert (cells[dsp], cells[ram]) == (1, 1)
     assert list(cells) == sorted(cells)

@@ -9,6 +9,8 @@ import pytest
 from sweeps import covering
 
 import nnef_hw.sim
+from nnef_hw.hardware.families import FAMILIES
+from nnef_hw.place.toolchain import toolchain_of
 from nnef_hw.rtl.base.primitives import ENGINE_PRIMITIVES, PRIMITIVES, WIDE_PRIMITIVES
 from nnef_hw.sim.verilator import build_model
 
@@ -18,14 +20,17 @@ MACROS = {
     "behaviour": [],
     "ecp5": ["NNEF_HW_ECP5", "YOSYS"],
     "gowin": ["NNEF_HW_GOWIN"],
+    "arora": ["NNEF_HW_ARORA"],
     "ice40": ["NNEF_HW_ICE40", "ICE40_DEFAULT_ASSIGNMENT_0=", "ICE40_DEFAULT_ASSIGNMENT_1="],
 }
 CELLS = {
     "behaviour": ("", []),
     "ecp5": ("ecp5/*_sim.vh", ["CCU2C", "LUT2", "LUT4"]),
     "gowin": ("gowin/cells_sim.v", ["ALU"]),
+    "arora": ("gowin/cells_sim.v", ["ALU"]),
     "ice40": ("ice40/cells_sim.v", ["SB_CARRY", "SB_LUT4"]),
 }
+OURS = {family.name: toolchain_of(family).models.ours for family in FAMILIES}
 SHAPES = [(8, 8), (7, 5), (4, 3), (3, 8), (1, 6)]
 TOP = """
 module top (
@@ -162,8 +167,8 @@ def test_product_pairs(family, tmp_path):
     """Of the models of DSP blocks that are ours; those of yosys run in the netlists of networks."""
     harness = tmp_path / "main.cpp"
     harness.write_text(PAIR_HARNESS)
-    models = MODELS / f"{family}.v"
-    verilog = PAIR + PRIMITIVES.read_text() + (models.read_text() if models.is_file() else "")
+    verilog = PAIR + PRIMITIVES.read_text()
+    verilog += "".join((MODELS / name).read_text() for name in OURS.get(family, ()))
     verilog += cell_models(*CELLS[family])
 
     model = build_model(verilog, harness=harness, defines=MACROS[family])
