@@ -240,7 +240,7 @@ class EngineSequencer(wiring.Component):
         return starts
 
     def _choose(self, m, starts):
-        """Let weights, or what is written, begin at the place that an integer tells."""
+        """Let weights, or what is read or written, begin at the place that an integer tells."""
         part, parameters = self.part, self.parameters
         numbers = sorted(part.find(PlaceInputs).bits)
         given = getattr(self, f"place{numbers[0]}")
@@ -248,7 +248,10 @@ class EngineSequencer(wiring.Component):
             given = Mux(parameters.place == n, getattr(self, f"place{n}"), given)
         m.d.comb += self.place.eq(Mux(given > parameters.last_place, parameters.last_place, given))
         words = self.place << parameters.place_shift
-        for name in ("weight", "write"):
+        moved = ["weight", "write"]
+        if part.find(PlaceInputs).reads:
+            moved.append("read")
+        for name in moved:
             own = Mux(parameters[f"moves_{name}"], words << part.fine_bits(name), 0)
             starts[name] = starts[name] + own
 

@@ -24,7 +24,8 @@ class SdramReader(wiring.Component):
 
     After a reset it initializes the memory. ``load`` takes the words of the image from ``i``, and
     some behind it up to a multiple of 16, and writes each on its own; ``start`` reads them all, a
-    burst after the other, and those of the image come into a queue. Refreshes come at fixed
+    burst after the other, and those of the image come into a queue. Reads behind the first one, or
+    the first one after a restart, leave out the words that come once. Refreshes come at fixed
     intervals, or behind the burst that is going on. :class:`.SdramWords` tells the cycle of every
     word that is read.
 
@@ -91,6 +92,8 @@ class SdramReader(wiring.Component):
             m.d.sync += [self.command.eq(command), self.address.eq(address), delay.eq(cycles - 1),
                          self.bank.eq(bank)]
 
+        first, granules, skips = self._begin(m, left)
+
         m.d.sync += [self.command.eq(NOP), self.dq_oe.eq(0), self.dq_o.eq(self.i.payload)]
         with m.If(delay != 0):
             m.d.sync += delay.eq(delay - 1)
@@ -149,9 +152,12 @@ class SdramReader(wiring.Component):
             with m.If(granule_end):
                 m.d.sync += left.eq(left - 1)
         with m.If(self.idle & (self.start | self.load)):
-            m.d.sync += [place.eq(0), left.eq(part.granules), reading.eq(self.start),
+            m.d.sync += [place.eq(first), left.eq(granules), reading.eq(self.start),
                          loading.eq(~self.start)]
         is_wanted = is_read & ~forgetting
+        if part.once % GRANULE:
+            is_early = column[:GRANULE.bit_length() - 1] < part.once % GRANULE
+            is_wanted &= ~(skips & is_early)
         if part.words % GRANULE:
             is_behind = column[:GRANULE.bit_length() - 1] >= part.words % GRANULE
             is_wanted &= ~((left == 1) & is_behind)
@@ -161,6 +167,24 @@ class SdramReader(wiring.Component):
         with m.Elif(is_between & ~is_coming):
             m.d.sync += forgetting.eq(0)
         return m
+
+    def _begin(self, m, left):
+        """Return with which word a read begins, its granules, and whether the first one goes on.
+
+        The last of these is true of reads which leave out the words that come once.
+        """
+        part = self.part
+        if not part.once:
+            return 0, part.granules, Const(0)
+        is_again, leaves_out = Signal(), Signal()
+        with m.If(self.idle & (self.start | self.load)):
+            m.d.sync += [leaves_out.eq(is_again & self.start), is_again.eq(self.start)]
+        with m.If(self.restart):
+            m.d.sync += is_again.eq(0)
+        granule = part.once // GRANULE
+        first = Mux(is_again & self.start, granule * GRANULE, 0)
+        granules = Mux(is_again & self.start, part.granules - granule, part.granules)
+        return first, granules, leaves_out & (left == part.granules - granule)
 
     def _refreshes(self, m, refreshed):
         """Return whether a refresh is due."""

@@ -45,27 +45,35 @@ class SplitReader(wiring.Component):
             m.d.sync += is_upper.eq(~is_upper)
 
         gives_upper = Signal()
-        is_alone = self._is_alone(m)
+        is_last = self._is_last(m)
+        is_alone = is_last if self.part.words % 2 else Const(0)
+        next_upper = ~gives_upper & ~is_alone
+        if self.part.once % 2:
+            # The half behind it is an upper one, of a word whose lower half comes only once.
+            next_upper = ~gives_upper | is_last
         m.d.comb += [
             self.o.payload.eq(whole.o.payload.word_select(gives_upper, width)),
             self.o.valid.eq(whole.o.valid),
             whole.o.ready.eq(self.o.ready & (gives_upper | is_alone)),
         ]
         with m.If(self.o.valid & self.o.ready):
-            m.d.sync += gives_upper.eq(~gives_upper & ~is_alone)
+            m.d.sync += gives_upper.eq(next_upper)
         with m.If(self.restart):
             m.d.sync += [is_upper.eq(0), gives_upper.eq(0)]
         return m
 
-    def _is_alone(self, m):
-        """Return whether the half that is given is the last one, and has no other one."""
+    def _is_last(self, m):
+        """Return whether the half that is given is the last one, if what is behind depends on it.
+
+        It does where that has no other one, or the next one is an upper half.
+        """
         words = self.part.words
-        if words % 2 == 0:
+        if words % 2 == 0 and self.part.once % 2 == 0:
             return Const(0)
         place = Signal(range(words))
         is_last = place == words - 1
         with m.If(self.o.valid & self.o.ready):
-            m.d.sync += place.eq(Mux(is_last, 0, place + 1))
+            m.d.sync += place.eq(Mux(is_last, self.part.once, place + 1))
         with m.If(self.restart):
             m.d.sync += place.eq(0)
         return is_last

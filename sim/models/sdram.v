@@ -33,6 +33,7 @@ module nnef_hw_sdram #(
     reg signed [63:0] precharged [0:3];         // when its precharge began
     reg signed [63:0] written [0:3];            // last word written to it
     reg signed [63:0] any_activated = NEVER, refreshed = NEVER, mode_set = NEVER, counted = 0;
+    reg signed [63:0] commanded = 0;            // last command
     reg [3:0] used = 0, auto_precharge = 0;
     reg precharged_all = 0, has_mode = 0;
     reg [31:0] refreshes = 0;
@@ -151,6 +152,15 @@ module nnef_hw_sdram #(
         if (!cke) violation("CKE low has no model");
         if (!cs_n && {ras_n, cas_n, we_n} != NOP) begin
             if (now < POWER_UP_PS) violation("a command before the power-up time");
+            // Behind a power-up time without commands it may be initialized anew, as by a host that
+            // was reset; the words stay.
+            if ({ras_n, cas_n, we_n} == PRECHARGE && a[10] && now - commanded >= POWER_UP_PS) begin
+                has_mode = 0;
+                refreshes = 0;
+            end
+            commanded = now;
+            if (has_mode && now - counted > (refreshes + POSTPONED) * REFRESH_PS)
+                violation("a refresh is missing");
             if (now - refreshed < RFC_PS) violation("tRFC: a command too soon behind REFRESH");
             if (now - mode_set < MRD_PS) violation("tMRD: a command too soon behind LOAD MODE");
             case ({ras_n, cas_n, we_n})
@@ -173,7 +183,5 @@ module nnef_hw_sdram #(
                 default: violation("BURST STOP has no model");
             endcase
         end
-        if (has_mode && now - counted > (refreshes + POSTPONED) * REFRESH_PS)
-            violation("a refresh is missing");
     end
 endmodule

@@ -18,6 +18,12 @@ ENGINES = {
     "plain": {},
     "several results": {"rows": 8, "lanes": 8, "results": 4},
     "a stream": {"ring_words": 128},
+    "a stream, and tables among codes": {"ring_words": 128, "keeps_tables": True},
+    "tables in single-port RAM": {
+        "ring_words": 128,
+        "keeps_tables": True,
+        "board": find_board("icebreaker"),
+    },
     "single-port RAM": {"board": find_board("icebreaker")},
     "pixels at once": {"unit_ways": 2},
 }

@@ -6,15 +6,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from step_graphs import step
 
 from nnef_hw.boards import find_board
 from nnef_hw.boards.interfaces import Uart, link_of
 from nnef_hw.engine.architecture import SharedArray
+from nnef_hw.engine.layers.kept_table import TableRowLayer
 from nnef_hw.engine.layers.layer import Shape
 from nnef_hw.engine.layers.network import lower
 from nnef_hw.engine.memory.store import SdramStore, find_store
 from nnef_hw.engine.planning.plan import EnginePlan
-from nnef_hw.engine.planning.solver import schedule_engine
+from nnef_hw.engine.planning.solver import _fed, schedule_engine
 from nnef_hw.engine.program.design import Design
 from nnef_hw.engine.program.image import image_bytes
 from nnef_hw.errors import TargetError
@@ -167,3 +169,43 @@ def test_what_a_schedule_takes(fix, rng):
 )
 def test_no_memory_to_read(board, clock_mhz):
     assert not list(SdramStore.ways(find_board(board), clock_mhz))
+
+
+@pytest.mark.verilator
+@pytest.mark.parametrize("board", BOARDS)
+def test_a_step_of_a_language_model_from_sdram(board, tmp_path, rng):
+    """Initial values, and tables that no ring holds, come once, and anew after a restart."""
+    board, clock_mhz, baud = BOARDS[board]
+    positions = np.tile(np.arange(8), (3, 1))[..., None]
+    samples = {"token": rng.integers(0, 11, positions.shape), "position": positions}
+    graph = step(rng, size=8, turn="pairs", tiled=True, groups=2)
+    fixed = quantize(simplify(graph), samples, Scheme())
+    [store] = SdramStore.ways(board, clock_mhz)
+    network = lower(fixed, board.device)
+    design = Design(network, Shape(8, 4), board.device, 128, store, keeps_tables=True)
+    plan = EnginePlan.of(design, board, clock_mhz)
+    options = BuildOptions(model=Path("step.nnef"), board=board.name, out=tmp_path, link=Uart(baud))
+    emit(tmp_path, fixed, None, plan, None, board, options)
+    np.savez(tmp_path / "samples.npz", **samples)
+    folder = BuildFolder.open(tmp_path)
+    assert folder.plan.dumps() == (tmp_path / "plan.json").read_text()
+    packets = folder.plan.design.packets
+    assert packets.once_words
+    assert not packets.repeats_tables
+    assert sum(isinstance(x, TableRowLayer) for x in folder.plan.design.frame_layers) == 5
+    for stall in (0.0, 0.3):
+        found = simulate(folder, tmp_path / "samples.npz", limit=None, stall=stall)
+        assert (found.bit_exact, found.frames) == (True, 24)
+        assert stall or found.latency_cycles == folder.plan.latency
+
+
+@pytest.mark.parametrize("tokens", [11, 600])
+def test_tables_are_among_codes_where_no_ring_holds_them(tokens, rng):
+    positions = np.arange(8)[None, :, None]
+    samples = {"token": rng.integers(0, tokens, positions.shape), "position": positions}
+    fixed = quantize(simplify(step(rng, size=8, tokens=tokens)), samples, Scheme())
+    [store] = SdramStore.ways(BOARD, CLOCK_MHZ)
+    design = Design(lower(fixed, BOARD.device), Shape(4, 4), BOARD.device)
+    plans = list(_fed(design, BOARD, CLOCK_MHZ))
+    streamed = [plan.design for plan in plans if plan.design.store == store]
+    assert {design.keeps_tables for design in streamed} == {tokens > 256}

@@ -100,6 +100,12 @@ def test_a_row_closes_by_itself(play):
     assert play(commands) == [0, 77]
 
 
+def test_a_reset_host_initializes_it_anew(play):
+    commands = Commands().ready().add(ACTIVE, 1, wait=2).add(WRITE, 3, 0, 77, wait=5)
+    commands.ready(wait=2).add(ACTIVE, 1, wait=2).read(3).add(NOP, wait=2)
+    assert play(commands) == [77]
+
+
 def opened(wait=2, **options):
     return Commands().ready().add(ACTIVE, 0, wait=wait, **options)
 
@@ -131,7 +137,7 @@ VIOLATIONS = {
     "REFRESH or LOAD MODE REGISTER with an open row": opened(7).add(REFRESH),
     "WRITE while data are read": opened().add(READ).add(WRITE, 0, 0, 1),
     "an address beyond the modelled words": (Commands().ready().add(ACTIVE, 2, wait=2).add(READ)),
-    "a refresh is missing": Commands().ready().add(NOP, wait=210),
+    "a refresh is missing": Commands().ready().add(NOP, wait=210).add(REFRESH),
     "CKE low has no model": Commands().ready().add(NOP, cke=0),
     "BURST STOP has no model": Commands().ready().add(STOP),
 }

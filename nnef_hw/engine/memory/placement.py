@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from nnef_hw.architecture.architecture import Port
+from nnef_hw.engine.layers.kept_table import keep_tables
 from nnef_hw.engine.layers.layer import EngineLayer, Shape
 from nnef_hw.engine.layers.network import Arrangement, Loading, Network
 from nnef_hw.engine.memory.keeping import Keeping, keep
@@ -42,6 +43,8 @@ class Placement:
     frame_by_frame
         How many layers, from the first one on, still run for one frame after the other, as each is
         loaded.
+    keeps_tables
+        Whether tables of which an integer chooses a row are there as well.
     """
 
     network: Network
@@ -49,6 +52,7 @@ class Placement:
     device: Device
     batch: int = field(default=1, kw_only=True)
     frame_by_frame: int = field(default=0, kw_only=True)
+    keeps_tables: bool = field(default=False, kw_only=True)
 
     @cached_property
     def sequence(self) -> tuple[Step, ...]:
@@ -109,7 +113,11 @@ class Placement:
 
     @cached_property
     def _arranged(self) -> Arrangement:
-        return self.network.arranged(self.shape.lanes)
+        found = self.network.arranged(self.shape.lanes)
+        if not self.keeps_tables:
+            return found
+        layers, tables = keep_tables(found.layers, self.shape.lanes)
+        return found._replace(layers=layers, states=(*found.states, *tables))
 
     @property
     def loadings(self) -> tuple[Loading, ...]:

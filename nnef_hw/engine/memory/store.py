@@ -39,15 +39,15 @@ class Store(ABC):
         Its words come in every frame as in the one before.
     is_loaded
         The host fills it over the link, after each time the FPGA is configured.
-    can_skip
-        What comes first may be read only once.
+    repeats_tables
+        Tables come in every frame, where nothing else comes only once.
     """
 
     kind: ClassVar[str]
     model: ClassVar[str]
     repeats: ClassVar[bool]
     is_loaded: ClassVar[bool]
-    can_skip: ClassVar[bool]
+    repeats_tables: ClassVar[bool]
 
     clock_mhz: float
 
@@ -70,8 +70,8 @@ class Store(ABC):
     def reader(self, words: int, device: Device, once: int = 0, queue_words: int = 0) -> Reader:
         """Return the reader of an image of so many words of 16 bits, on a device.
 
-        The first ``once`` of them come only once; 0 if not ``can_skip``. ``queue_words`` more may
-        wait in block RAM, if that is not 0; only of ``can_skip``.
+        The first ``once`` of them come only once. ``queue_words`` more may wait in block RAM, if
+        that is not 0; only of flash.
         """
 
     @abstractmethod
@@ -120,7 +120,7 @@ class FlashStore(Store):
     model = "nnef_hw.sim.memories:FlashModel"
     repeats = True
     is_loaded = False
-    can_skip = True
+    repeats_tables = False
 
     chips: tuple[FlashChip, ...]
     any_chip: bool
@@ -201,7 +201,7 @@ class SdramStore(Store):
     # Refreshes come at any time of a frame.
     repeats = False
     is_loaded = True
-    can_skip = False
+    repeats_tables = True
 
     chip: SdramChip
 
@@ -225,10 +225,11 @@ class SdramStore(Store):
     def reader(
         self, words: int, device: Device, once: int = 0, queue_words: int = 0
     ) -> SdramReader | SplitReader:
-        assert not once
         assert not queue_words
         reader = SdramReader if self.chip.width == BEAT_BITS else SplitReader
-        return reader(chip=self.chip, clock_mhz=self.clock_mhz, words=words, ram=device.ram)
+        return reader(
+            chip=self.chip, clock_mhz=self.clock_mhz, words=words, ram=device.ram, once=once
+        )
 
     def fits(self, words: int) -> bool:
         return words <= self.chip.words * (self.chip.width // BEAT_BITS)

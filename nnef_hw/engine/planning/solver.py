@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
+from nnef_hw.engine.layers.constant import LookupLayer
 from nnef_hw.engine.layers.layer import Shape
 from nnef_hw.engine.layers.network import Network, lower
 from nnef_hw.engine.memory.store import stores
@@ -228,15 +229,21 @@ def _fed(design: Design, target: Target, clock_mhz: float | None) -> Iterator[En
 
     yield EnginePlan.of(design, target, clock_mhz)
     for store in stores(target, clock_mhz or target.clock_mhz):
-        if design.network.states and not store.can_skip:
-            continue  # initial values are written once
-        plans = list(_rings(design.changed(store=store), target, clock_mhz))
+        own = design.changed(store=store, keeps_tables=_has_long_tables(design))
+        plans = list(_rings(own, target, clock_mhz))
         fitting = [plan for plan in plans if not list(_short(plan.resources, target.device))]
         # Of those that do not fit, the one that lacks least.
         yield from fitting or plans[-1:]
         for plan in fitting:
             for kept in islice(feeds(plan.design, fits), 1, None):
                 yield EnginePlan.of(kept, target, clock_mhz)
+
+
+def _has_long_tables(design: Design) -> bool:
+    """Whether no ring has room for a table, of which an integer chooses a row."""
+    tables = (layer for layer in design.layers if isinstance(layer, LookupLayer))
+    longest = max((table.weight_words(design.shape) for table in tables), default=0)
+    return longest > RINGS[0] and design.batch == 1
 
 
 def _rings(design: Design, target: Target, clock_mhz: float | None) -> Iterator[EnginePlan]:

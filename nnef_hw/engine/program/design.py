@@ -31,7 +31,9 @@ from nnef_hw.parts.engine.tables import Tables
 
 __all__ = ["Design"]
 
-_PLACING = frozenset({"network", "shape", "device", "batch", "frame_by_frame"})
+_PLACING = frozenset({
+    "network", "shape", "device", "batch", "frame_by_frame", "keeps_tables",
+})  # fmt: skip
 _PROGRAMMING = frozenset({
     "ring_words",
     "existing",
@@ -62,6 +64,8 @@ class Design:
         Frames that are computed together: a layer runs for all of them.
     frame_by_frame
         How many layers, from the first one on, still run for one frame after the other.
+    keeps_tables
+        Whether tables of which an integer chooses a row are in the memory of codes.
     resident, staged, queue_words
         Which packets stay on the chip, or are written there in every frame; words of the stream
         that may wait in block RAM (:class:`.Packets`).
@@ -81,6 +85,7 @@ class Design:
     existing: Engine | None = None
     batch: int = chosen(1, "batch")
     frame_by_frame: int = chosen(0, "frame_by_frame")
+    keeps_tables: bool = chosen(False, "kept_tables", section=MEMORY)
     resident: tuple[int, ...] = chosen((), "resident", section=MEMORY)
     staged: tuple[tuple[int, int], ...] = chosen((), "staged", section=MEMORY)
     queue_words: int = chosen(0, "queue", section=MEMORY)
@@ -114,7 +119,7 @@ class Design:
         """Where tensors are."""
         return Placement(
             self.network, self.shape, self.device, batch=self.batch,
-            frame_by_frame=self.frame_by_frame,
+            frame_by_frame=self.frame_by_frame, keeps_tables=self.keeps_tables,
         )  # fmt: skip
 
     @cached_property

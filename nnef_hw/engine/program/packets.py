@@ -87,8 +87,8 @@ class Packets:
 
     @property
     def repeats_tables(self) -> bool:
-        """Whether that packet comes in every frame: from a memory that is read from its begin."""
-        return self.store is not None and not self.store.can_skip
+        """Whether that packet comes in every frame."""
+        return self.store is not None and self.store.repeats_tables and not self.program.first
 
     @cached_property
     def frame_words(self) -> int:

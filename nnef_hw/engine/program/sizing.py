@@ -101,10 +101,13 @@ def _features(program: Program) -> Iterator[Feature]:
         yield _matrices(program, fills)
     if program.ports > 1:
         yield Ports(count=program.ports)
-    chosen = [own.place for x in program.instructions if (own := x.find(Choosing))]
+    chosen = [own for x in program.instructions if (own := x.find(Choosing))]
     if chosen:
         ports = [source.port for source in program.placement.network.sources]
-        yield PlaceInputs(bits={n: ports[n].bits for n in sorted(set(chosen))})
+        yield PlaceInputs(
+            bits={n: ports[n].bits for n in sorted({own.place for own in chosen})},
+            reads=any(own.moves_read for own in chosen),
+        )
     if program.packs_weights:
         widths = [x.find(WeightWidth) for x in run]
         yield NarrowWeights(always=all(x.halves for x in widths if x))

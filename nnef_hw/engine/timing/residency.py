@@ -45,7 +45,7 @@ def with_residents(design: Design) -> Design:
     until they account for half of all that the design waits; it is predicted then, and so on.
     """
     store = design.store
-    if store is None or not store.can_skip or design.placement.banks is None:
+    if store is None or design.placement.banks is None:
         return design
     best, least = design, waits(design)
     # In the bank that the instruction before reads, only what still waits then.

@@ -62,6 +62,7 @@ class Choosing(Record):
                             counted=True)  # fmt: skip
     moves_weight: int = fact("weights begin at that place", bits=1)
     moves_write: int = fact("what is written begins there", bits=1)
+    moves_read: int = fact("what is read begins there", bits=1, constant=True)
     hides: int = fact("a unit does not see channels behind it", bits=1)
 
 
@@ -110,16 +111,20 @@ class PlaceInputs(Feature):
     ----------
     bits
         Widths of the integers, by the numbers of their inputs.
+    reads
+        Whether any of them tells where to read.
     """
 
     label = "integers that are places"
     says = (Choosing,)
 
     bits: Mapping[int, int]
+    reads: bool = False
 
     def luts(self, engine: EngineSizes, device: Device) -> float:
-        # one is chosen, compared, shifted, added to two addresses
-        return 5.0 * max(self.bits.values()) * len(self.bits) + 2.0 * engine.write_bits
+        # one is chosen, compared, shifted, added to two addresses or three
+        addresses = 3.0 if self.reads else 2.0
+        return 5.0 * max(self.bits.values()) * len(self.bits) + addresses * engine.write_bits
 
     def flip_flops(self, engine: EngineSizes) -> float:
         return sum(self.bits.values())

@@ -46,12 +46,14 @@ class SdramReader(Reader):
         Words of the image. Those up to the next multiple of 16 are written, and read, too.
     ram
         Block RAM for the queue.
+    once
+        How many of them, the first ones, only the first read brings.
 
     Raises
     ------
     ValueError
-        If the image is empty, or larger than the memory; or the clock is too fast, or too slow for
-        any burst between two refreshes.
+        If the image is empty, all of it comes only once, or it is larger than the memory; or the
+        clock is too fast, or too slow for any burst between two refreshes.
     """
 
     component = "nnef_hw.rtl.readers.sdram_reader:SdramReader"
@@ -61,8 +63,13 @@ class SdramReader(Reader):
 
     chip: SdramChip
     ram: BlockRam
+    once: int = 0
 
     def __post_init__(self) -> None:
+        if not 0 <= self.once < max(1, self.words):
+            raise ValueError(
+                f"SdramReader: {self.once} of {self.words} words cannot be those that come once"
+            )
         if not 1 <= self.words <= self.chip.words:
             raise ValueError(f"SdramReader needs 1 to {self.chip.words} words, not {self.words}")
         self.chip.cas_latency(self.clock_mhz)
@@ -190,6 +197,7 @@ class SdramReader(Reader):
     def flip_flops(self, device: Device) -> int:
         counters = counter_bits(self.granules) + counter_bits(self.chip.words)
         counters += counter_bits(self.depth) + counter_bits(self.refresh_cycles)
+        counters += 2 if self.once else 0
         registers = (1 + _OUTPUT_DEPTH) * self.chip.width
         return self.queue.flip_flops(device) + registers + counters + 43
 
@@ -206,7 +214,9 @@ class SdramWords:
     if of the words that were read at most half the queue is not taken before t - 1, a burst of n
     words begins: word k of it enters the queue in ``t + active_cycles + k + first_read_cycles``,
     and it decides again in ``t + active_cycles + m + precharge_cycles``, where m is the next
-    multiple of 16. From the queue on, the formulae are those of
+    multiple of 16. A burst ends at a multiple of its words; the first one of a read that leaves out
+    what comes once begins with a multiple of 16, of which the words that it leaves out do not
+    enter the queue. From the queue on, the formulae are those of
     :class:`nnef_hw.rtl.streams.fifo.BlockFifo`, which gives to two registers: word k in ``h[k] =
     max(s[k], g[k - 2]) + 1``; they offer it from ``h[k] + 1`` on and give it in ``g[k]``. Cycles
     count from the first one after a reset.
@@ -230,6 +240,8 @@ class SdramWords:
         # of the burst: words in the queue or on their way, and when the first of them enters it
         self._inside = self._entered = 0
         self._unread = 0
+        # the next word of the image that is read, and whether a read has begun before
+        self._place, self._is_again = 0, False
         # the last word's s, h and g, and the g of the one before
         self._moved = self._given = self._last = self._before = -1
         self.offered = -1
@@ -253,7 +265,8 @@ class SdramWords:
         while self._next_refresh <= cycle:
             self._free = self._refresh(max(self._free, self._next_refresh))
             cycle = max(cycle, self._free)
-        self._unread = self._reader.words
+        once = self._reader.once if self._is_again else 0
+        self._place, self._unread, self._is_again = once, self._reader.words - once, True
         self._free = cycle + 1
         self._next()
         return cycle
@@ -325,7 +338,8 @@ class SdramWords:
     def _burst(self) -> None:
         """Read a burst, as soon as there is room for it."""
         reader = self._reader
-        words = min(reader.burst, self._unread)
+        early, row = self._place % GRANULE, self._place % reader.burst
+        words = min(reader.burst - row, self._unread)
         room = self._taken[0] + 2 if len(self._taken) > reader.burst else 0
         cycle = self._free
         while cycle < room or self._next_refresh <= cycle:
@@ -333,7 +347,8 @@ class SdramWords:
                 cycle = self._refresh(cycle)
             else:
                 cycle = min(room, self._next_refresh)
-        self._entered = cycle + reader.active_cycles + reader.first_read_cycles
+        self._entered = cycle + reader.active_cycles + reader.first_read_cycles + early
         self._inside = words
-        self._free = cycle + reader.burst_cycles(words)
+        self._free = cycle + reader.burst_cycles(early + words)
         self._unread -= words
+        self._place += words

@@ -30,6 +30,8 @@ class SplitReader(Reader, of_parts=True):
         Halves that the image has; of the last word only the lower one, if they are odd.
     ram
         Block RAM for the queue.
+    once
+        Halves, the first ones, that only the first read brings.
 
     Raises
     ------
@@ -43,6 +45,7 @@ class SplitReader(Reader, of_parts=True):
 
     chip: SdramChip
     ram: BlockRam
+    once: int = 0
 
     def __post_init__(self) -> None:
         assert self.whole.words
@@ -51,7 +54,10 @@ class SplitReader(Reader, of_parts=True):
     def whole(self) -> SdramReader:
         """The reader of whole words."""
         words = -(-self.words // 2)
-        return SdramReader(chip=self.chip, clock_mhz=self.clock_mhz, words=words, ram=self.ram)
+        return SdramReader(
+            chip=self.chip, clock_mhz=self.clock_mhz, words=words, ram=self.ram,
+            once=self.once // 2,
+        )  # fmt: skip
 
     @property
     def width(self) -> int:
@@ -76,7 +82,7 @@ class SplitReader(Reader, of_parts=True):
         return {}
 
     def flip_flops(self, device: Device) -> int:
-        count = counter_bits(self.words) if self.words % 2 else 0
+        count = counter_bits(self.words) if self.words % 2 or self.once % 2 else 0
         return self.whole.flip_flops(device) + self.width + 2 + count
 
     def _estimate(self, device: Device) -> Resources:
@@ -101,13 +107,17 @@ class SplitWords:
         self._reader = reader
         self._words = reader.whole.words_from()
         self._is_upper = False
+        # whether only the upper half of the word is given
+        self._is_single = False
+        self._is_again = False
         self._last = -1
         self.left = 0
 
     @property
     def offered(self) -> int:
         """Cycle in which the next half's ``valid`` rises."""
-        return self._last + 1 if self._is_upper else self._words.offered
+        is_second = self._is_upper and not self._is_single
+        return self._last + 1 if is_second else self._words.offered
 
     def begin(self, wanted: int) -> int:
         """Give ``start`` in this cycle, or in the first later one in which it is heeded.
@@ -118,7 +128,10 @@ class SplitWords:
             If words of the last read have not been taken.
         """
         cycle = self._words.begin(wanted)
-        self.left = self._reader.words
+        once = self._reader.once if self._is_again else 0
+        self.left = self._reader.words - once
+        self._is_upper = self._is_single = once % 2 > 0
+        self._is_again = True
         return cycle
 
     def take(self, wanted: int) -> int:
@@ -143,7 +156,7 @@ class SplitWords:
         self.left -= count
         if self._is_upper and count:
             self._last = self._words.take(max(wanted, self.offered))
-            self._is_upper, count = False, count - 1
+            self._is_upper, self._is_single, count = False, False, count - 1
         if count > 1:
             self._last = self._words.take_all(count // 2, wanted, each=2)
         if count % 2:

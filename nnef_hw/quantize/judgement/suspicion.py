@@ -127,11 +127,12 @@ def _masked_whole(graph: Graph, values: dict[str, Array]) -> Iterator[QualityWar
         if node.op != "softmax":
             continue
         scores = np.asarray(values[node.inputs[0]], np.float64)
-        greatest = scores.max(axis=1)
+        channels = _channel_axis(graph)
+        greatest = scores.max(axis=channels)
         masked = are_masked(greatest)
         if not masked.any() or not _are_apart(greatest):
             continue
-        count, numbers = int(masked.sum()), scores.shape[1]
+        count, numbers = int(masked.sum()), scores.shape[channels]
         yield QualityWarning(
             "masked",
             f"a mask hides all {numbers} numbers of {count:,} of {masked.size:,} places of softmax "
@@ -139,6 +140,11 @@ def _masked_whole(graph: Graph, values: dict[str, Array]) -> Iterator[QualityWar
             "what the mask leaves of them, or NaN",
             UNMASKED, node.name, {"places": masked.size, "masked": count},
         )  # fmt: skip
+
+
+def _channel_axis(graph: Graph) -> int:
+    """Return the axis of channels of a tensor's samples: behind that of steps, if there are any."""
+    return 2 if graph.is_sequential else 1
 
 
 def _are_apart(greatest: Array) -> bool:
@@ -180,7 +186,7 @@ def _first_ratio(graph: Graph, values: dict[str, Array]) -> tuple[str | None, fl
             bias = float(np.median(np.abs(np.asarray(graph.constant(node.inputs[2]), np.float64))))
             if bias:
                 result = np.asarray(values[node.name], np.float64)
-                axes = (0, *range(2, result.ndim))
+                axes = tuple(n for n in range(result.ndim) if n != _channel_axis(graph))
                 return node.name, float(np.median(result.std(axis=axes))) / bias
     return None, None
 

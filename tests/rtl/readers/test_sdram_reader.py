@@ -31,6 +31,11 @@ CASES = {
     ),
     "halves": HALVES,
     "halves, the last one alone": replace(HALVES, words=1203),
+    "words that come once": replace(READER, once=341),
+    "short bursts, and words that come once": replace(READER, clock_mhz=25.0, words=416, once=48),
+    "halves, some once": replace(HALVES, once=618),
+    "halves, an odd number once": replace(HALVES, once=333),
+    "an odd number of halves, and of those that come once": replace(HALVES, words=1203, once=65),
 }
 # The first item of i loads the image, from a generator of noise; the others read it.
 BODY = """
@@ -98,7 +103,12 @@ def run(part, *, reads=2, device=None, **options):
         verilog = mapped_verilog(verilog, device, top="reader")
     verilog += model.source.read_text()
     return run_reader(
-        body, verilog, starts=1 + reads, words=reads * part.words, width=width, **options
+        body,
+        verilog,
+        starts=1 + reads,
+        words=reads * part.words - (reads - 1) * part.once,
+        width=width,
+        **options,
     )
 
 
@@ -109,13 +119,15 @@ def check(part, result, *, waited=True):
     """
     reads = len(result.started) - 1
     whole, width = words_of(part)
-    assert (result.words.reshape(reads, -1) == noise(part.words, width)).all()
+    image = noise(part.words, width)
+    assert result.words.tolist() == image + (reads - 1) * image[part.once :]
     assert result.started[0] == whole.setup_cycles
     times = part.words_from()
     offered, taken = iter(result.offered.tolist()), iter(result.taken.tolist())
     for n, start in enumerate(result.started[1:].tolist()):
         assert times.begin(0 if waited and n else start) == start
-        for _ in range(part.words):
+        assert times.left == part.words - (part.once if n else 0)
+        for _ in range(times.left):
             assert times.offered == next(offered)
             cycle = next(taken)
             assert times.take(cycle) == cycle
