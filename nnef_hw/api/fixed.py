@@ -73,6 +73,9 @@ class Comparison(Shown):
                 units.score(x, metric) for x in (self.accuracy.float, self.accuracy.fixed)
             )
             yield Text(f"{metric}: float {real}, fixed {found}")
+            if self.accuracy.nats is not None:
+                own = self.accuracy.nats
+                yield Text(f"nats per label: float {own.float:.4f}, fixed {own.fixed:.4f}")
         yield rows_table([
             {"name": layer.name, "op": layer.op, "sqnr_db": layer.sqnr_db}
             for layer in described.layers

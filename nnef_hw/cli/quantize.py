@@ -237,4 +237,7 @@ def _print_accuracy(described: Quantization, report: Path) -> None:
         if described.calibrated:
             samples = units.scored_samples(described.samples, calibrated=True)
         print(f"{title} on {samples}: float {real}, fixed {fixed}")
+        if accuracy.nats is not None:
+            found = accuracy.nats
+            print(f"nats per label: float {found.float:.4f}, fixed {found.fixed:.4f}")
     print(f"report: {report}")

@@ -27,11 +27,12 @@ from nnef_hw.reference.visible import EVERYTHING, comparable, visible_intervals
 from nnef_hw.report.model.quantization import (
     Activation,
     Bars,
+    Nats,
     Quantization,
     QuantizationScores,
 )
 from nnef_hw.samples.samples import Samples
-from nnef_hw.samples.scoring import confusion, labelled, score
+from nnef_hw.samples.scoring import confusion, labelled, nats, score
 
 __all__ = ["describe_quantization", "weight_bytes", "weight_widths"]
 
@@ -112,9 +113,11 @@ def describe_quantization(
         if samples.labels is not None:
             judged = {key: _labelled(fixed, y, samples) for key, y in joined.items()}
             scores = {key: score(*pair) for key, pair in judged.items()}
+            real_nats, fixed_nats = (nats(*judged[key]) for key in ("float", "fixed"))
             accuracy = QuantizationScores(
-                scores["fixed"].kind, scores["float"].value, scores["fixed"].value
-            )
+                scores["fixed"].kind, scores["float"].value, scores["fixed"].value,
+                None if real_nats is None or fixed_nats is None else Nats(real_nats, fixed_nats),
+            )  # fmt: skip
             classes = confusion(*judged["fixed"])
         if drift is not None:
             steps = drift.rows()

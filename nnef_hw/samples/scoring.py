@@ -14,7 +14,7 @@ from nnef_hw.errors import SampleError
 from nnef_hw.ir import Graph
 from nnef_hw.ir.batch import sample_extents
 
-__all__ = ["Score", "confusion", "labelled", "score", "worst"]
+__all__ = ["Score", "confusion", "labelled", "nats", "score", "worst"]
 
 MOST_CLASSES = 100
 """Most classes that a confusion matrix is made of."""
@@ -62,6 +62,24 @@ def score(outputs: Array, labels: Array) -> Score:
     if labels.size != values.size:
         raise SampleError(f"labels have shape {list(labels.shape)}, not {list(values.shape)}")
     return Score("mae", float(np.abs(values.reshape(-1) - labels.reshape(-1)).mean()))
+
+
+def nats(outputs: Array, labels: Array) -> float | None:
+    """Return the mean of ``-log p`` of the labels' classes, which outputs are scores of.
+
+    The probability p is that of a softmax over the scores: a model of language is measured so, by
+    its next tokens. None of other labels, of lone outputs, and of outputs that a softmax has made
+    already: rows of these, none below 0, have the sum 1.
+    """
+    values = np.asarray(outputs, np.float64).reshape(len(outputs), -1)
+    expected = labels.reshape(-1)
+    if not np.issubdtype(labels.dtype, np.integer) or values.shape[1] < 2:
+        return None
+    if values.min() >= 0 and np.allclose(values.sum(axis=1), 1.0, atol=0.05):
+        return None
+    above = values - values.max(axis=1, keepdims=True)
+    chosen = above[np.arange(len(expected)), expected]
+    return float((np.log(np.exp(above).sum(axis=1)) - chosen).mean())
 
 
 def confusion(outputs: Array, labels: Array) -> tuple[tuple[int, ...], ...] | None:

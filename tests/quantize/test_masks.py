@@ -4,6 +4,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from step_graphs import step
 
 from nnef_hw.errors import UnsupportedError
 from nnef_hw.frontend import load, save
@@ -398,3 +399,11 @@ def test_without_a_mask_no_code_is_hidden(rng):
     graph = simplify(builder.build(builder.op("softmax", x, name="p", axes=[1])))
     fixed = quantize(graph, {"x": rng.normal(size=(32, 6))})
     assert all("masked" not in node.attrs for node in fixed.nodes)
+
+
+def test_steps_are_no_places_of_a_mask(rng):
+    """The first steps of a language model see few places, each at least its own."""
+    graph = simplify(step(rng, tokens=5))
+    positions = np.tile(np.arange(8), (4, 1))[..., None]
+    x = {"token": rng.integers(0, 5, positions.shape), "position": positions}
+    assert not [warning for warning in suspect_samples(graph, x) if warning.kind == "masked"]

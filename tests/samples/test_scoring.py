@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nnef_hw.samples.scoring import WORST, confusion, worst
+from nnef_hw.samples.scoring import WORST, confusion, nats, worst
 
 
 @pytest.fixture
@@ -52,3 +52,21 @@ def test_what_cannot_be_told_is_left_out(scores):
     outputs, labels = scores
     assert worst(outputs[:, :1], labels, np.arange(40)) == []  # classes already
     assert worst(outputs, labels, np.arange(20)) == []  # of steps, not of samples
+
+
+def test_nats_are_those_of_a_softmax(rng):
+    """Of every label, whatever is added to the scores of a step."""
+    outputs, labels = rng.normal(0, 3, (40, 5, 1)), rng.integers(0, 5, (40, 1))
+    shares = np.exp(outputs[..., 0])
+    shares /= shares.sum(axis=1, keepdims=True)
+    expected = -np.log(shares[np.arange(40), labels[:, 0]]).mean()
+    assert nats(outputs, labels) == pytest.approx(expected, rel=1e-12)
+    assert nats(outputs + 1000 * rng.normal(size=(40, 1, 1)), labels) == pytest.approx(expected)
+    assert nats(np.zeros((40, 5)), labels) == pytest.approx(np.log(5))
+
+
+def test_what_is_no_score_of_classes_has_no_nats(rng):
+    labels = rng.integers(0, 5, 40)
+    assert nats(np.eye(5)[labels], labels) is None
+    assert nats(rng.normal(size=(40, 1)), labels) is None
+    assert nats(rng.normal(size=(40, 5)), labels.astype(np.float64)) is None

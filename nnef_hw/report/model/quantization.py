@@ -7,10 +7,24 @@ from typing import TypeAlias
 
 from nnef_hw.quantize.judgement.warnings import QualityWarning
 
-__all__ = ["Activation", "Bars", "Quantization", "QuantizationScores"]
+__all__ = ["Activation", "Bars", "Nats", "Quantization", "QuantizationScores"]
 
 _Real: TypeAlias = float
 """A real number, in a class in which ``float`` is the score of the real network."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nats:
+    """Mean of ``-log p`` of labels, by the softmax of outputs: nats per token of a language model.
+
+    Parameters
+    ----------
+    float, fixed
+        Those of the real and of the fixed network.
+    """
+
+    float: _Real
+    fixed: _Real
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +37,14 @@ class QuantizationScores:
         ``accuracy``, a share from 0 to 1, or ``mae``, a mean absolute error.
     float, fixed
         Those of the real and of the fixed network.
+    nats
+        Nats per label; null where outputs are no scores of classes.
     """
 
     metric: str
     float: _Real
     fixed: _Real
+    nats: Nats | None = None
 
 
 @dataclass(frozen=True, slots=True)
