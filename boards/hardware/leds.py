@@ -124,12 +124,14 @@ class EventOnPin(wiring.Component):
         Steps that the pin is high; it is low for a step, at least, before the next event.
     cutoff : int
         The least sum that is an event.
+    pin : str
+        Name of the pin.
 
     Members
     -------
     i : In(stream.Signature(layout))
         Beats of the accelerator.
-    alert : Out(1)
+    alert, or the name of the pin : Out(1)
 
     Attributes
     ----------
@@ -139,7 +141,7 @@ class EventOnPin(wiring.Component):
 
     latency = 1
 
-    def __init__(self, layout, *, codes, channels, place, mean, quiet, cutoff):
+    def __init__(self, layout, *, codes, channels, place, mean, quiet, cutoff, pin="alert"):
         if not 0 <= place < codes or codes % channels:
             raise ValueError(f"code {place} is not among {codes} of pixels of {channels}")
         self.layout, self.mean, self.quiet, self.cutoff = layout, mean, quiet, cutoff
@@ -148,7 +150,8 @@ class EventOnPin(wiring.Component):
         self.beat = pixel * -(-channels // lanes) + channel // lanes
         self.lane = channel % lanes
         self.beats = codes // channels * -(-channels // lanes)
-        super().__init__({"i": In(stream.Signature(layout)), "alert": Out(1)})
+        self.pin = pin
+        super().__init__({"i": In(stream.Signature(layout)), pin: Out(1)})
 
     def elaborate(self, platform):
         m = Module()
@@ -168,7 +171,7 @@ class EventOnPin(wiring.Component):
             latest.eq(Mux(beat == self.beat, given, score)),
             total.eq(sum([latest, *past])),
             found.eq((total >= self.cutoff) & (missing == 0) & (left == 0)),
-            self.alert.eq(left != 0),
+            getattr(self, self.pin).eq(left != 0),
         ]
         with m.If(self.i.valid):
             m.d.sync += [score.eq(latest), beat.eq(beat + 1)]

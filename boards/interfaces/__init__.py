@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from nnef_hw.boards.interfaces.bus import BUS_DATA, BUSES, Bus, find_bus
-from nnef_hw.boards.interfaces.event_pin import EventPin
+from nnef_hw.boards.interfaces.event_pin import EventLed, EventPin
 from nnef_hw.boards.interfaces.events import EventSink, Occurrence
 from nnef_hw.boards.interfaces.i2s import I2s
 from nnef_hw.boards.interfaces.interface import (
@@ -43,18 +43,18 @@ from nnef_hw.errors import UsageError
 __all__ = [
     "ANY_NUMBER", "BUSES", "BUS_DATA", "CLOCK", "DEFAULT_LINK", "LINKS", "PLAIN_STREAMS", "SINKS",
     "SOURCES", "STATUS", "Bus", "ChipLoop", "ChosenSink", "ChosenSource", "ClassOnLeds",
-    "Direction", "EventPin", "EventSink", "FarEnd", "Feed", "HostLink", "I2s", "Interface", "Link",
-    "Occurrence", "Option", "PinUse", "PinUser", "Pins", "PlainStreams", "Result", "Sink",
-    "SinkWish", "Source", "SourceWish", "Spi", "Uart", "UartText", "find_bus", "find_link",
-    "find_sink", "find_source",
-    "find_streams", "link_names", "link_of", "link_options", "sink_names", "sink_of", "source_of",
+    "Direction", "EventLed", "EventPin", "EventSink", "FarEnd", "Feed", "HostLink", "I2s",
+    "Interface", "Link", "Occurrence", "Option", "PinUse", "PinUser", "Pins", "PlainStreams",
+    "Result", "Sink", "SinkWish", "Source", "SourceWish", "Spi", "Uart", "UartText", "find_bus",
+    "find_link", "find_sink", "find_source", "find_streams", "link_names", "link_of",
+    "link_options", "sink_names", "sink_of", "source_of",
 ]
 
 LINKS: tuple[HostLink, ...] = (Uart(), Spi())
 """Every link to a host, with its options as they are by default."""
 DEFAULT_LINK = LINKS[0]
 Wished = TypeVar("Wished", ChosenSink, ChosenSource)
-SINKS: tuple[type[ChosenSink], ...] = (ClassOnLeds, EventPin, UartText)
+SINKS: tuple[type[ChosenSink], ...] = (ClassOnLeds, EventPin, EventLed, UartText)
 """Every sink that a user may choose for an output."""
 SOURCES: tuple[type[ChosenSource], ...] = (I2s,)
 """Every source that a user may choose for an input."""

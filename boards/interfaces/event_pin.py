@@ -1,11 +1,11 @@
-"""The sink pin: a pin that is high for a while after a network has found something."""
+"""The sinks pin and event_led: high, or lit, for a while after a network has found something."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from math import prod
 from pathlib import Path
 from struct import Struct
-from typing import Any
+from typing import Any, ClassVar
 
 from numpy.typing import ArrayLike
 
@@ -22,9 +22,8 @@ from nnef_hw.boards.interfaces.interface import FarEnd, Option, Result
 from nnef_hw.boards.interfaces.pins import Direction, PinUse
 from nnef_hw.errors import TargetError, UsageError
 
-__all__ = ["EventPin"]
+__all__ = ["EventLed", "EventPin"]
 
-PIN = "alert"
 _CHANGE = Struct("<2Q")
 
 
@@ -66,12 +65,15 @@ class EventPin(EventSink):
     threshold: float
 
     name = "pin"
+    far_end_class: ClassVar[str] = "EventPinFarEnd<Vtop>"
     options = (
         Option("number", int, "class that it shows (0)"),
         *MEAN_OPTIONS,
         Option("quiet", int, "steps that it is high, without a further event (32)"),
     )
-    board_pins = {PIN: Direction.OUTPUT}
+    pin: ClassVar[str] = "alert"
+    """Name of the pin."""
+    board_pins = {"alert": Direction.OUTPUT}
     lut = 90
     hardware = "nnef_hw.boards.hardware.leds:EventOnPin"
 
@@ -105,14 +107,14 @@ class EventPin(EventSink):
 
     @property
     def pins(self) -> Mapping[str, PinUse]:
-        return {PIN: PinUse(Direction.OUTPUT)}
+        return {self.pin: PinUse(Direction.OUTPUT)}
 
     def check_clock(self, clk_hz: int) -> None:
         """Accept any."""
 
     def parameters(self, clk_hz: int) -> Mapping[str, Any]:
         names = ("codes", "channels", "place", "mean", "quiet", "cutoff")
-        return {name: getattr(self, name) for name in names}
+        return {**{name: getattr(self, name) for name in names}, "pin": self.pin}
 
     def to_json(self) -> dict[str, Any]:
         return {"kind": self.name, **asdict(self)}
@@ -123,7 +125,7 @@ class EventPin(EventSink):
 
     def far_end(self, clk_hz: float) -> FarEnd:
         """Return somebody who watches the pin, see :meth:`seen`."""
-        return FarEnd(Path(__file__).with_suffix(".h"), "EventPinFarEnd")
+        return FarEnd(Path(__file__).with_suffix(".h"), self.far_end_class)
 
     @staticmethod
     def seen(data: bytes) -> list[int]:
@@ -156,3 +158,12 @@ class EventPin(EventSink):
     def title_of(self, event: Occurrence) -> str:
         """Return output and number of the class."""
         return f"{self.output} {event.number}"
+
+
+class EventLed(EventPin):
+    """An LED of the board, the first one, that is lit as the pin of :class:`EventPin` is high."""
+
+    name = "event_led"
+    pin = "leds"
+    far_end_class = "EventLedFarEnd<Vtop>"
+    board_pins = {"leds": Direction.OUTPUT}

@@ -101,8 +101,8 @@ def add_commands(commands: common.Commands) -> None:
         metavar="[OUTPUT=]NAME",
         help="where an output goes besides the host: led shows the class that the network finds "
         "on the board's LEDs; pin:number=0,threshold=0.9,mean=3,quiet=32 raises a pin while a "
-        "class is heard; uart_text:names=yes/no,threshold=0.9 sends a line of text for each event; "
-        "name the output if there are several",
+        "class is heard, and event_led lights an LED; uart_text:names=yes/no,threshold=0.9 sends a "
+        "line of text for each event; name the output if there are several",
     )
     sub.add_argument(
         "--source",

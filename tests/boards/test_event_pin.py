@@ -195,6 +195,8 @@ def test_a_board_hears_what_the_model_hears(cli, tmp_path, rng):
         "--sink",
         "pin:threshold=0.1,mean=2,quiet=3",
         "--sink",
+        "event_led:number=2,threshold=0.3,quiet=5",
+        "--sink",
         "uart_text:names=up/down/,threshold=0.4,mean=2,quiet=8,baud=1000000",
     )
     assert result.status == 0, result.err
@@ -209,8 +211,10 @@ def test_a_board_hears_what_the_model_hears(cli, tmp_path, rng):
     assert told["steps"] == 300
     assert told["lost"] == 0
     # more results than the host, which is not there, could be told of
-    assert 3 < len(told["events"]) < 75
-    by_text = [event["name"] for event in told["events"] if event["name"] in {"up", "down"}]
-    assert 0 < len(by_text) < len(told["events"])
+    names = [event["name"] for event in told["events"]]
+    [output] = {event["output"] for event in told["events"]}
+    assert 3 < names.count(f"{output} 0") < 75
+    assert names.count(f"{output} 2") > 3
+    assert {"up", "down"} & set(names)
     times = [event["seconds"] - (event["step"] + 1) / 1_000 for event in told["events"]]
     assert 0 < min(times) <= max(times) < 0.0005

@@ -168,9 +168,9 @@ class TestClassOnLeds:
     def test_wishes(self):
         assert find_sink("led") == SinkWish(ClassOnLeds)
         assert find_sink("a=b=led") == SinkWish(ClassOnLeds, "a=b")
-        assert [sink.name for sink in SINKS] == ["led", "pin", "uart_text"]
+        assert [sink.name for sink in SINKS] == ["led", "pin", "event_led", "uart_text"]
         with pytest.raises(
-            UsageError, match="there is no sink 'lamp'; use --sink led or pin or uart_text, or"
+            UsageError, match="there is no sink 'lamp'; use --sink led or pin or event_led or"
         ):
             find_sink("scores=lamp")
         with pytest.raises(UsageError, match="has a sink 'lamp', which is not known"):
