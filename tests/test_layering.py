@@ -67,7 +67,8 @@ frontend.shapes host
 ir.layers
 ir
 ir.operators
-rtl.engine rtl.images rtl.functions
+rtl.engine
+rtl.images rtl.functions
 rtl.arrays
 rtl.readers rtl.windows
 rtl.streams

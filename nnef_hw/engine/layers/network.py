@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from nnef_hw.architecture.architecture import Port, port_labels
-from nnef_hw.engine.layers import average, contraction, conv, gather, pairs, pool, unit_functions
+from nnef_hw.engine.layers import contraction, conv, gather, pairs, pool, unit_functions
 from nnef_hw.engine.layers.constant import (
     ConstantLayer,
     KeptState,
@@ -43,7 +43,7 @@ from nnef_hw.ir.layers import CausalMask, Layer, Lookup, Sum, Table, WriteRow, l
 
 __all__ = ["Arrangement", "Loading", "Network", "lower"]
 
-LAYERS = (average, contraction, conv, gather, pairs, pool, unit_functions)
+LAYERS = (contraction, conv, gather, pairs, pool, unit_functions)
 """The modules that register how nodes become layers."""
 
 
