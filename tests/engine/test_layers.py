@@ -110,6 +110,32 @@ def test_few_channels_are_packed(builder, fix, run_engine, lanes):
     run_engine(plan, graph)
 
 
+@pytest.mark.parametrize(
+    ("image", "kernel", "stride", "padding", "lanes", "together"),
+    [
+        ((8, 16), (8, 8), 8, [(0, 0), (0, 0)], 8, 2),
+        ((8, 16), (8, 8), 8, [(0, 0), (0, 0)], 16, 4),
+        ((5, 12), (3, 6), 4, [(1, 0), (2, 3)], 8, 2),
+        ((7, 18), (2, 12), 6, [(0, 0), (0, 0)], 16, 3),
+        ((4, 20), (2, 8), 4, [(0, 0), (4, 0)], 16, 4),
+    ],
+)
+@pytest.mark.parametrize("ring_words", [0, 64])
+def test_pixels_of_patches_are_words_together(
+    builder, rng, fix, run_engine, image, kernel, stride, padding, lanes, together, ring_words
+):
+    """Rows of their windows are longer than a word."""
+    x = builder.input("x", (1, 3, *image))
+    x = builder.conv(x, rng.normal(size=(5, 3, *kernel)), stride=stride, padding=padding)
+    builder.conv(x, rng.normal(size=(4, 5, 1, 1)))
+    graph = fix(builder.build())
+    plan = planned(graph, 16, lanes, ring_words=ring_words)
+    [loading] = plan.design.placement.loadings
+    height, width = image
+    assert loading.words == height * width // together
+    run_engine(plan, graph, frames=3)
+
+
 def test_pixels_of_several_channels_are_packed(builder, fix, run_engine):
     """A beat is a pixel, of which a word has several: padding, too."""
     x = builder.input("x", (1, 3, 5, 7))

@@ -113,6 +113,11 @@ class Loading:
             layer.source.channels,
         )  # fmt: skip
 
+    @classmethod
+    def joined(cls, image: Image, together: int) -> Loading:
+        """Return the loading of an image of which so many pixels of a row are a word."""
+        return cls(image.height, image.width, 0, image.width, together, together, 0, image.channels)
+
     @property
     def is_padded(self) -> bool:
         """Whether any beats are padding."""
@@ -282,6 +287,9 @@ def _loading(layer: ConvLayer, image: Image, lanes: int) -> tuple[Loading, ConvL
     packed = layer.packed(lanes)
     if packed is not None:
         return Loading.packed(layer), packed
+    together = layer.pixels_together(lanes)
+    if together > 1:
+        return Loading.joined(image, together), layer.joined(lanes)
     return Loading.filled(image, lanes), layer.filled(lanes)
 
 
