@@ -39,11 +39,21 @@ def add_commands(commands: Commands) -> None:
     sub.add_argument(
         "--target-fps", type=float, metavar="N", help="the smallest designs with this rate"
     )
+    sub.add_argument(
+        "--source",
+        action="append",
+        default=[],
+        dest="sources",
+        metavar="[INPUT=]NAME",
+        help="where an input comes from in place of the host, as for build: boards need its pins, "
+        "and keep up with it",
+    )
     add_scheme(sub)
 
 
 def _plan(options: argparse.Namespace) -> int:
     from nnef_hw.boards import find_boards
+    from nnef_hw.boards.interfaces import find_source
     from nnef_hw.flow.fixed import doubts
     from nnef_hw.flow.options import check_wishes
     from nnef_hw.flow.survey import outlooks
@@ -72,6 +82,7 @@ def _plan(options: argparse.Namespace) -> int:
             arch=options.arch,
             clock_mhz=options.freq,
             target_fps=options.target_fps,
+            sources=[find_source(text) for text in options.sources],
             say=show,
         )
     if options.json:

@@ -12,7 +12,6 @@ from typing import Literal
 from nnef_hw.architecture.architecture import AcceleratorPlan
 from nnef_hw.architectures import ARCHITECTURES, AUTO
 from nnef_hw.boards import Board, find_board
-from nnef_hw.boards.hardware.pins import plan_pins
 from nnef_hw.boards.interfaces import (
     BUS_DATA,
     BUSES,
@@ -27,6 +26,7 @@ from nnef_hw.codegen.board import check_clock, fastest_clock
 from nnef_hw.codegen.ip import is_ip_name
 from nnef_hw.errors import TargetError, UsageError
 from nnef_hw.flow.cache import is_build
+from nnef_hw.flow.sources import with_interfaces
 from nnef_hw.frontend.audio_front import AudioFront
 from nnef_hw.frontend.named_states import NamedStates
 from nnef_hw.hardware.devices import Target, find_device
@@ -204,10 +204,7 @@ def check_options(options: BuildOptions) -> Target:
         else:
             check_clock(target, options.clock_mhz, (options.link,))
         wishes = (*options.sources, *options.sinks)
-        plan_pins(target, (options.link, *wishes))
-        if wishes:
-            more = sum(wish.kind.lut for wish in wishes)
-            target = replace(target, link_lut=target.link_lut + more)
+        target = with_interfaces(target, options.link, wishes)
     elif options.sinks or options.sources:
         titles = " and ".join(wish.title for wish in (*options.sources, *options.sinks))
         raise UsageError(f"the {titles} needs a board", remedy="omit it, or choose a --board")

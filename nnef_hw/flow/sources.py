@@ -5,15 +5,31 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from nnef_hw.architecture.architecture import AcceleratorPlan
-from nnef_hw.boards.interfaces import ChosenSource, Feed, SourceWish
+from nnef_hw.boards import Board
+from nnef_hw.boards.hardware.pins import plan_pins
+from nnef_hw.boards.interfaces import ChosenSource, Feed, HostLink, SinkWish, SourceWish
 from nnef_hw.errors import ShortageError, UsageError
 from nnef_hw.ir import Graph
 from nnef_hw.ir.batch import sample_extents
 from nnef_hw.ir.operators import CanonicalOperator, FrontAttributes, Trait, operator
 
-__all__ = ["bind_sources", "check_rates", "explained_rate", "wanted_rate"]
+__all__ = ["bind_sources", "check_rates", "explained_rate", "wanted_rate", "with_interfaces"]
+
+
+def with_interfaces(board: Board, link: HostLink, wishes: Sequence[SourceWish | SinkWish]) -> Board:
+    """Return a board with room set aside for sources and sinks.
+
+    Raises
+    ------
+    TargetError
+        If it lacks pins for them or for the link.
+    """
+    plan_pins(board, (link, *wishes))
+    more = sum(wish.kind.lut for wish in wishes)
+    return replace(board, link_lut=board.link_lut + more) if wishes else board
 
 
 def bind_sources(wishes: Sequence[SourceWish], graph: Graph) -> tuple[ChosenSource, ...]:

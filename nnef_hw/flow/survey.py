@@ -15,10 +15,13 @@ from nnef_hw.architectures import (
     find_architecture,
     unable_architectures,
 )
-from nnef_hw.errors import ErrorGroup, NnefHwError
+from nnef_hw.boards import Board
+from nnef_hw.boards.interfaces import DEFAULT_LINK, SourceWish
+from nnef_hw.errors import ErrorGroup, NnefHwError, TargetError
 from nnef_hw.flow.choice import Candidates
 from nnef_hw.flow.fixed import DEFAULT_SCHEME, quantize_model, rough
 from nnef_hw.flow.remedy import Asked, Narrowed, Ways, remedied
+from nnef_hw.flow.sources import wanted_rate, with_interfaces
 from nnef_hw.hardware.devices import Target
 from nnef_hw.ir import Graph, Stage
 from nnef_hw.ir.batch import join_batch, join_steps, sample_extents
@@ -48,6 +51,7 @@ def outlooks(
     arch: str = AUTO,
     clock_mhz: float | None = None,
     target_fps: float | None = None,
+    sources: Sequence[SourceWish] = (),
     say: Callable[[str], None] = lambda what: None,
 ) -> list[Outlook]:
     """Plan a model for every board; return the outlooks in the order of the boards.
@@ -58,6 +62,8 @@ def outlooks(
         See :func:`roughly_fixed`.
     arch, clock_mhz, target_fps
         See :func:`survey`.
+    sources
+        Where inputs come from in place of the host: what decides the rate if nobody else does.
     say
         Called with the current work.
 
@@ -68,18 +74,38 @@ def outlooks(
     """
     say("quantizing")
     fixed = roughly_fixed(graph, samples, scheme, stream)
-    with processes_for(len(targets)) as pool:
+    least_fps = wanted_rate(None, sources, fixed) or 0.0
+    target_fps = wanted_rate(target_fps, sources, fixed)
+    able, refused = _with_sources(targets, clock_mhz, sources)
+    with processes_for(len(able)) as pool:
         found = survey(
             fixed,
-            targets,
+            able,
             narrowed(graph, samples, scheme, stream),
             arch=arch,
             clock_mhz=clock_mhz,
             target_fps=target_fps,
+            least_fps=least_fps,
             pool=pool,
             progress=lambda what, done, total: say(f"{what}, {done} of {total}"),
         )
-        return list(found)
+        rows = {outlook.board: outlook for outlook in found} | refused
+    return [rows[target.name] for target in targets]
+
+
+def _with_sources(
+    targets: Sequence[Target], clock_mhz: float | None, sources: Sequence[SourceWish]
+) -> tuple[list[Target], dict[str, Outlook]]:
+    """Return the boards that have pins for sources, and why others are refused, by name."""
+    able: list[Target] = []
+    refused: dict[str, Outlook] = {}
+    for target in targets:
+        try:
+            whole = isinstance(target, Board) and bool(sources)
+            able.append(with_interfaces(target, DEFAULT_LINK, sources) if whole else target)
+        except TargetError as error:
+            refused[target.name] = _refused(target, clock_mhz or target.clock_mhz, error)
+    return able, refused
 
 
 def survey(
@@ -90,6 +116,7 @@ def survey(
     arch: str = AUTO,
     clock_mhz: float | None = None,
     target_fps: float | None = None,
+    least_fps: float = 0.0,
     pool: Pool = HERE,
     progress: Progress = lambda what, done, total: None,
 ) -> Iterator[Outlook]:
@@ -101,6 +128,8 @@ def survey(
     ----------
     narrowed
         The graph with weights of so many bits, if it can be had: see :class:`.Ways`.
+    least_fps
+        Frames per second that a sensor gives.
     pool
         What plans; this process by default.
     progress
@@ -132,7 +161,7 @@ def survey(
     plans: dict[tuple[Hashable, ...], AcceleratorPlan | NnefHwError] = {
         key: job.result() for key, job in jobs.items()
     }
-    ways = Ways(fixed, Asked(arch, clock_mhz, target_fps), narrowed, plans)
+    ways = Ways(fixed, Asked(arch, clock_mhz, target_fps, least_fps=least_fps), narrowed, plans)
     for target, clock in asked:
         found = {one.name: plans[_key(one, target, clock, target_fps)] for one in able}
         candidates = Candidates(able, partial(unable_architectures, arch, fixed))

@@ -66,3 +66,23 @@ def test_a_rate_of_the_user_comes_first(rng):
     assert wanted_rate(None, [], graph) is None
     assert wanted_rate(None, wishes, graph) == RATE / 48
     assert wanted_rate(7.0, wishes, graph) == 7.0
+
+
+def test_a_plan_says_which_boards_keep_up(ear, cli):
+    """Without their pins, or too slow, boards are refused; nobody has given a rate."""
+    del ear
+    arguments = (
+        "plan", "ear.nnef.tgz", "--front", "front.toml", "--stream", "time", "--calibrate",
+        "samples.npz", "--source", "i2s", "--board", "tang_nano_20k,fomu_pvt", "--json",
+    )  # fmt: skip
+    slow = cli(*arguments, "--freq", 24)
+    assert slow.status == 2
+    rows = {row["board"]: row for row in slow.json["boards"]}
+    assert list(rows) == ["tang_nano_20k", "fomu_pvt"]
+    assert "does not reach 1000 inferences/s" in rows["tang_nano_20k"]["refusal"]
+    assert not rows["tang_nano_20k"]["remedy"].startswith("use --target-fps")
+    assert "'fomu_pvt' has no pins i2s_bclk, i2s_ws, i2s_data" in rows["fomu_pvt"]["refusal"]
+    fast = cli(*arguments, "--freq", 54)
+    assert fast.status == 0, fast.err
+    rows = {row["board"]: row for row in fast.json["boards"]}
+    assert rows["tang_nano_20k"]["cycles_per_inference"] <= 54_000
