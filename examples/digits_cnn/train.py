@@ -1,6 +1,6 @@
 """Train a small convolutional network on scikit-learn's digits; export it with samples.
 
-Run ``pip install nnef-hw[train]``, then ``python train.py``. The result depends on nothing but the
+Run ``pip install -e '.[train]'``, then ``python train.py``. The result depends on nothing but the
 versions of PyTorch and scikit-learn. Then::
 
     nnef-hw build digits_cnn.onnx --board icebreaker --calibrate samples.npz

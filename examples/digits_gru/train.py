@@ -1,6 +1,6 @@
 """Train a recurrent network that reads scikit-learn's digits row by row; write it as NNEF.
 
-Run ``pip install nnef-hw scikit-learn``, then ``python train.py``. All but the data is NumPy:
+Run ``pip install -e . scikit-learn``, then ``python train.py``. All but the data is NumPy:
 gated recurrent units, their gradients through time, and Adam. It depends on nothing but the
 versions of NumPy and scikit-learn.
 """

@@ -1,6 +1,6 @@
 """Train a small vision transformer on scikit-learn's digits; export it with samples.
 
-Run ``pip install nnef-hw[train]``, then ``python train.py``. The result depends on nothing but the
+Run ``pip install -e '.[train]'``, then ``python train.py``. The result depends on nothing but the
 versions of PyTorch and scikit-learn. Then::
 
     nnef-hw build digits_vit.onnx --board tang_nano_20k --calibrate samples.npz
