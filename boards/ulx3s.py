@@ -23,6 +23,8 @@ def _ulx3s(size, device, aliases=()):
             "clk": "clk25", "rx": "uart.rx", "tx": "uart.tx", "led": "led",
             # GP0, GN0, GP1, GN1
             "cs_n": "@B11", "copi": "@C11", "cipo": "@A10", "sck": "@A11",
+            # GP2, GN2, GP3, GN3, GP4
+            "i2s_bclk": "@A9", "i2s_ws": "@B10", "i2s_data": "@B9", "alert": "@C10", "text": "@A7",
             "leds": tuple(f"led:{n}" for n in range(8)),
         },
         attributes={"IO_TYPE": "LVCMOS33"},
