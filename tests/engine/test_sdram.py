@@ -197,6 +197,14 @@ def test_a_step_of_a_language_model_from_sdram(board, tmp_path, rng):
         found = simulate(folder, tmp_path / "samples.npz", limit=None, stall=stall)
         assert (found.bit_exact, found.frames) == (True, 24)
         assert stall or found.latency_cycles == folder.plan.latency
+    # The host ends every sequence: the memory keeps its words, and is read from its begin.
+    codes = quantize_inputs(fixed, samples)
+    [expected] = run_fixed(fixed, codes).values()
+    with board_transport(tmp_path) as transport:
+        image = (tmp_path / "board" / "weights.bin").read_bytes()
+        device = Device(read_manifest(tmp_path), transport, image=image)
+        [found] = device.run_codes(codes).values()
+        assert (found == expected).all()
 
 
 @pytest.mark.parametrize("tokens", [11, 600])
