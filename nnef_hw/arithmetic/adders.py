@@ -1,4 +1,4 @@
-"""Products with constant matrices as graphs of adders, with a register behind each of them.
+"""Products with constant matrices as graphs of adders.
 
 A product with a constant is a sum of shifted values, one for each non-zero signed digit of the
 constant. All sums of a matrix are one graph: what several have in common is computed once.
@@ -69,23 +69,12 @@ class AdderGraph:
 
     @cached_property
     def levels(self) -> tuple[int, ...]:
-        """Adders between the inputs and each value, itself included: cycles until it is there."""
+        """Adders of the longest path from the inputs to each value, its own included."""
         levels = [0] * self.inputs
         for adder in self.adders:
             before = 0 if adder.first is None else levels[adder.first]
             levels.append(1 + max(before, levels[adder.second]))
         return tuple(levels)
-
-    @cached_property
-    def kept(self) -> tuple[int, ...]:
-        """Cycles for which each value is kept for the last adder that takes it."""
-        kept = [0] * len(self.levels)
-        for number, adder in enumerate(self.adders, self.inputs):
-            for value in (adder.first, adder.second):
-                if value is not None:
-                    wait = self.levels[number] - 1 - self.levels[value]
-                    kept[value] = max(kept[value], wait)
-        return tuple(kept)
 
     @cached_property
     def ranges(self) -> tuple[tuple[int, int], ...]:
@@ -127,13 +116,8 @@ class AdderGraph:
 
     @property
     def depth(self) -> int:
-        """Cycles until the last result is there."""
+        """Adders of the longest path to a result."""
         return max((self.levels[value] for value in self.results if value is not None), default=0)
-
-    @property
-    def kept_bits(self) -> int:
-        """Bits of registers that no adder stands before."""
-        return sum(width * cycles for width, cycles in zip(self.widths, self.kept, strict=True))
 
     def apply(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the results [..., results] of values [..., inputs]."""

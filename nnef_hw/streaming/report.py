@@ -25,7 +25,7 @@ __all__ = ["report_plan"]
 def report_plan(plan: StreamingPlan, graph: Graph, target: Target, timeline: Timeline) -> Insides:
     """Return what :meth:`.Architecture.report` says."""
     graph = plan.graph_of(graph)
-    network = lower(graph)
+    network = lower(graph).at_clock(plan.clock_mhz)
     codes = {
         tensor: graph.steps(tensor) * graph.tensor(tensor).volume
         for tensor in (

@@ -14,33 +14,33 @@ class MatrixProduct(Pipeline):
     Golden model: :meth:`nnef_hw.arithmetic.numerics.Requant.apply` of ``matrix @ codes + bias``.
 
     There are no multipliers: a product with a constant is a sum of shifted codes
-    (:class:`nnef_hw.arithmetic.adders.AdderGraph`), with a register before the first and behind
-    every adder. Bias, rounding and zero point are one constant of each result. Gives ``out_lanes``
-    codes per cycle.
+    (:class:`nnef_hw.arithmetic.adders.AdderGraph`). Registers stand before the first adders and at
+    cuts between them (:class:`nnef_hw.arithmetic.cuts.Cuts`). Bias, rounding and zero point are one
+    constant of each result. Gives ``out_lanes`` codes per cycle.
     """
 
     def __init__(self, part: parts.MatrixProduct):
         super().__init__(part)
 
     def _results(self, m, codes):
-        graph, part = self.part.graph, self.part
+        graph, part, cuts = self.part.graph, self.part, self.part.cuts
         # A code goes to adders all over the product: from a register, not from a queue's memory.
         registers = [Signal.like(code, name=f"code_in{n}_0", reset_less=True)
                      for n, code in enumerate(codes)]
         m.d.sync += [register.eq(code) for register, code in zip(registers, codes, strict=True)]
-        # Of every value, what it was one cycle ago, two ...
+        # Of every value, as it is computed, and behind one cut, two ...
         self.history = [[register] for register in registers]
         for number, adder in enumerate(graph.adders, graph.inputs):
-            total = self._register(m, number)
+            total = self._sum(number)
             level = graph.levels[number]
             first = Const(adder.constant) if adder.first is None else self._at(
-                m, adder.first, level - 1)
-            second = self._at(m, adder.second, level - 1)
+                m, adder.first, level)
+            second = self._at(m, adder.second, level)
             # What is below the second operand passes by.
             high = first >> adder.shift
             added = high - second if adder.sign < 0 else high + second
             low = _low_bits(first, adder.shift)
-            m.d.sync += total.eq(Cat(low, added))
+            m.d.comb += total.eq(Cat(low, added))
             self.history.append([total])
 
         results = []
@@ -49,29 +49,31 @@ class MatrixProduct(Pipeline):
                 code = min(max(constant >> part.shift, 0), part.hi - part.lo)
                 results.append(Const(code + part.lo, part.out_bits))
                 continue
-            code = self._clipped(m, self.history[value][0], f"code{n}")
-            waiting = graph.depth - graph.levels[value]
+            level = graph.levels[value] + 1
+            code = self._clipped(m, self._at(m, value, level), f"code{n}")
+            waiting = len(cuts.places) - cuts.stage(level)
             results.append(_delayed(m, [code], waiting, f"code{n}"))
         return results
 
-    def _register(self, m, number):
-        """Return the register of a value."""
+    def _sum(self, number):
+        """Return the signal of a value."""
         graph = self.part.graph
         shape = Shape(graph.widths[number], signed=graph.ranges[number][0] < 0)
-        return Signal(shape, name=f"sum{number}", reset_less=True)
+        return Signal(shape, name=f"sum{number}")
 
     def _at(self, m, value, level):
-        """Return a value as it stands at a level: registers keep it until then."""
-        graph = self.part.graph
+        """Return a value as what is computed at a level takes it: behind the cuts before that."""
+        graph, cuts = self.part.graph, self.part.cuts
         name = f"{'code_in' if value < graph.inputs else 'sum'}{value}"
-        return _delayed(m, self.history[value], level - graph.levels[value], name)
+        crossed = cuts.stage(level) - cuts.stage(graph.levels[value])
+        return _delayed(m, self.history[value], crossed, name)
 
     def _clipped(self, m, total, name):
-        """Return the code of a result, from a register."""
+        """Return the code of a result."""
         part = self.part
         shifted = total >> part.shift
         span = part.hi - part.lo
-        code = Signal(part.out_bits, name=name, reset_less=True)
+        code = Signal(part.out_bits, name=name)
         above = Signal(name=f"{name}_above")
         below = shifted[-1] if shifted.shape().signed else Const(0, 1)
         kept = shifted[:span.bit_length()]
@@ -80,7 +82,7 @@ class MatrixProduct(Pipeline):
         else:
             m.d.comb += above.eq(shifted[span.bit_length():].any())
         clipped = Mux(below, 0, Mux(above, span, kept))
-        m.d.sync += code.eq(clipped + part.lo)
+        m.d.comb += code.eq(clipped + part.lo)
         return code
 
 

@@ -16,13 +16,13 @@ __all__ = ["matrix_cases"]
 
 def matrix_cases(device: Device) -> Iterator[Case]:
     """Yield matrices of random weights, as linear layers have them, that fit the device well."""
-    # inputs, results, bits of weights, of codes and of mult
+    # inputs, results, bits of weights, of codes and of mult; adders between registers
     spread = [
-        (16, 64, 6, 8, 1), (32, 32, 6, 6, 1), (32, 5, 6, 8, 1), (64, 16, 6, 6, 1), (8, 8, 8, 8, 1),
-        (16, 16, 4, 4, 1), (16, 16, 2, 8, 1), (16, 16, 8, 8, 16), (32, 5, 6, 8, 16),
-        (16, 32, 6, 6, 3), (4, 4, 8, 8, 16), (32, 8, 3, 4, 1),
+        (8, 16, 6, 8, 1, 3), (16, 16, 6, 6, 1, 4), (32, 5, 6, 8, 1, 1), (16, 8, 6, 6, 1, 1),
+        (8, 8, 8, 8, 1, 1), (16, 16, 4, 4, 1, 2), (16, 16, 2, 8, 1, 1), (8, 8, 8, 8, 16, 2),
+        (16, 5, 6, 8, 16, 3), (8, 16, 6, 6, 3, 8), (4, 4, 8, 8, 16, 1), (32, 8, 3, 4, 1, 4),
     ]  # fmt: skip
-    for inputs, results, w_bits, bits, mult_bits in spread:
+    for inputs, results, w_bits, bits, mult_bits, chained in spread:
         rng = np.random.default_rng([inputs, results, w_bits, bits, mult_bits])
         highest = (1 << w_bits - 1) - 1
         weights = np.round(rng.normal(0, 0.4 * highest, (results, inputs)))
@@ -37,7 +37,7 @@ def matrix_cases(device: Device) -> Iterator[Case]:
             continue
         part = MatrixProduct(
             graph=graph, products=int(np.count_nonzero(matrix)), shift=shift, lo=0,
-            hi=(1 << bits) - 1, in_lanes=inputs, in_bits=bits, in_signed=False, out_lanes=results,
-            out_bits=bits, out_signed=False, lut_ram=device.family.has_lut_ram,
+            hi=(1 << bits) - 1, chained=chained, in_lanes=inputs, in_bits=bits, in_signed=False,
+            out_lanes=results, out_bits=bits, out_signed=False, lut_ram=device.family.has_lut_ram,
         )  # fmt: skip
         yield Case(part, note={"weight bits": w_bits, "mult bits": mult_bits})

@@ -82,3 +82,18 @@ def test_terms_of_two_pairs_are_shared_once():
     patterns, rows = share([row], 1)
     assert patterns == []
     assert rows == [row]
+
+
+def test_networks_of_random_weights_take_few_adders():
+    """da4ml 0.6.0 takes 4,241 adders for the same matrices; 2% more are 4,325."""
+    rng = np.random.default_rng(0)
+    adders = digits = 0
+    for inputs, results in [(16, 64), (64, 32), (32, 32), (32, 5)]:
+        matrix = rng.integers(-32, 32, (results, inputs))
+        graph = multiply_matrix(
+            matrix, factors=[1] * results, offsets=[0] * results, bits=6, signed=False
+        )
+        # Those that add the offset are no adders of the product.
+        adders += sum(adder.first is not None for adder in graph.adders)
+        digits += sum(1 for weight in matrix.flat for _ in signed_digits(int(weight)))
+    assert adders <= 4325 < digits

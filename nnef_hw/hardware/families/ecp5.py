@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nnef_hw.hardware.families.family import Family
+from nnef_hw.hardware.families.family import AdderTiming, Family
 from nnef_hw.hardware.families.lut_weights import lut_weights
 from nnef_hw.hardware.geometry.blockram import BlockRam
 
@@ -39,6 +39,7 @@ ECP5 = Ecp5(
     weight_delay=1,
     long_wires=True,
     has_wide_products=True,
+    adders=AdderTiming(start_ns=6.0, adder_ns=2.6, carry_ns=0.04),
     digit_bits=2,
     logic_words=48,
     lut_share=0.55,

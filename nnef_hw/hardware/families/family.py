@@ -9,7 +9,31 @@ from importlib import import_module
 
 from nnef_hw.hardware.geometry.blockram import BlockRam
 
-__all__ = ["Family", "Pin"]
+__all__ = ["AdderTiming", "Family", "Pin"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdderTiming:
+    """Delays of chained adders in placed designs, wires included.
+
+    Parameters
+    ----------
+    start_ns
+        From a register to the first adder, and from the last one into a register.
+    adder_ns
+        Each adder of the longest path.
+    carry_ns
+        Each bit of the widest adder.
+    """
+
+    start_ns: float
+    adder_ns: float
+    carry_ns: float
+
+    def chained(self, clock_mhz: float, bits: int) -> int:
+        """Return how many adders of at most so many bits fit into a cycle; at least one."""
+        left = 1000 / clock_mhz - self.start_ns - bits * self.carry_ns
+        return max(1, int(left / self.adder_ns))
 
 
 @dataclass(frozen=True)
@@ -59,6 +83,8 @@ class Family(ABC):
         between sums and their requantizer, and a restart hops from block to block.
     has_wide_products
         Whether a DSP block, as the toolchain places it, multiplies factors of 16 bits.
+    adders
+        How long chained adders take; ``docs/resources.md`` tells how it was measured.
     digit_bits
         Most adders a requantizer may chain in one cycle, for the clocks of its boards.
     logic_words
@@ -91,6 +117,7 @@ class Family(ABC):
     weight_delay: int
     long_wires: bool
     has_wide_products: bool
+    adders: AdderTiming
     digit_bits: int
     logic_words: int
     lut_share: float

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nnef_hw.hardware.families.family import Family
+from nnef_hw.hardware.families.family import AdderTiming, Family
 from nnef_hw.hardware.families.lut_weights import lut_weights
 from nnef_hw.hardware.geometry.blockram import BlockRam
 
@@ -33,6 +33,7 @@ GOWIN = Gowin(
     weight_delay=0,
     long_wires=False,
     has_wide_products=False,
+    adders=AdderTiming(start_ns=5.0, adder_ns=2.0, carry_ns=0.05),
     digit_bits=2,
     logic_words=16,
     lut_share=0.67,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nnef_hw.hardware.families.family import Family
+from nnef_hw.hardware.families.family import AdderTiming, Family
 from nnef_hw.hardware.families.lut_weights import lut_weights
 from nnef_hw.hardware.geometry.blockram import BlockRam
 
@@ -34,6 +34,7 @@ ICE40 = Ice40(
     weight_delay=0,
     long_wires=False,
     has_wide_products=True,
+    adders=AdderTiming(start_ns=4.0, adder_ns=5.4, carry_ns=0.28),
     digit_bits=2,
     logic_words=128,
     lut_share=0.91,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from nnef_hw.arithmetic.adders import AdderGraph
+from nnef_hw.arithmetic.cuts import Cuts
 from nnef_hw.arithmetic.numerics import IntArray
 from nnef_hw.hardware.devices import Device
 from nnef_hw.parts.streams.pipeline import Pipeline
@@ -29,6 +31,8 @@ class MatrixProduct(Pipeline):
         Weights that it stands for, as multiply-accumulates are counted.
     shift, lo, hi
         What is done to that: shifted right, clipped to ``0..hi - lo``, and ``lo`` is added.
+    chained
+        Most adders in a row between two registers; what shifts and clips counts as one.
     """
 
     component = "nnef_hw.rtl.arrays.matrix:MatrixProduct"
@@ -40,10 +44,20 @@ class MatrixProduct(Pipeline):
     shift: int
     lo: int
     hi: int
+    chained: int
+
+    def __post_init__(self) -> None:
+        if self.chained < 1:
+            raise ValueError(f"MatrixProduct chained must be at least 1, not {self.chained}")
+
+    @cached_property
+    def cuts(self) -> Cuts:
+        """Where registers stand between the adders."""
+        return Cuts(graph=self.graph, code_bits=self.out_bits, chained=self.chained)
 
     @property
     def stages(self) -> int:
-        return 1 + self.graph.depth + 1
+        return 1 + len(self.cuts.places)
 
     @property
     def multipliers(self) -> int:
@@ -60,19 +74,14 @@ class MatrixProduct(Pipeline):
         widths = [self.graph.widths[value] for value in self.graph.results if value is not None]
         return sum(max(0, width - self.shift - code_bits) for width in widths)
 
-    @property
-    def _code_cycles(self) -> int:
-        """Cycles that codes wait until the last one is there."""
-        levels = [self.graph.levels[value] for value in self.graph.results if value is not None]
-        return sum(self.graph.depth - level for level in levels)
-
-    @property
+    @cached_property
     def _passing_bits(self) -> int:
         """Bits of registers that no adder or clipping stands before."""
-        graph = self.graph
-        passing = sum(graph.widths[graph.inputs :]) - sum(graph.adder_bits)
-        codes_in = self.in_lanes * self.in_bits
-        return codes_in + passing + graph.kept_bits + self._code_cycles * self.out_bits
+        return self._in_bits + sum(held.bits - held.computed for held in self.cuts.held)
+
+    @property
+    def _in_bits(self) -> int:
+        return self.in_lanes * self.in_bits
 
     def compute(self, codes: IntArray) -> IntArray:
         """Return the results [beats, out_lanes] of codes [beats, in_lanes]."""
@@ -91,5 +100,4 @@ class MatrixProduct(Pipeline):
         }
 
     def flip_flops(self, device: Device) -> int:
-        added = sum(self.graph.adder_bits) + self.out_lanes * self.out_bits
-        return super().flip_flops(device) + added + self._passing_bits
+        return super().flip_flops(device) + self._in_bits + self.cuts.bits

@@ -33,18 +33,21 @@ class MatrixFolding(Folding):
     ----------
     rows, lanes
         Channels of the result, and of the operand.
+    chained
+        Adders in a row between two registers.
     """
 
     sort = "matrix"
 
     rows: int
     lanes: int
+    chained: int
 
     @property
     def shape(self) -> dict[str, int]:
         return {"rows": self.rows, "lanes": self.lanes, "taps": 1, "lines": 0}
 
-    @depends_on("rows", "lanes")
+    @depends_on("rows", "lanes", "chained")
     def product(self, layer: FilterLayer[Any], device: Device) -> MatrixProduct:
         """Return the part."""
         requant = layer.requant
@@ -52,9 +55,9 @@ class MatrixFolding(Folding):
         source, target = layer.source, layer.target
         return MatrixProduct(
             graph=_graph(layer), products=layer.weights_of_model, shift=requant.shift,
-            lo=requant.lo, hi=requant.hi, in_lanes=self.lanes, in_bits=source.bits,
-            in_signed=source.signed, out_lanes=self.rows, out_bits=target.bits,
-            out_signed=target.signed, lut_ram=device.family.has_lut_ram,
+            lo=requant.lo, hi=requant.hi, chained=self.chained, in_lanes=self.lanes,
+            in_bits=source.bits, in_signed=source.signed, out_lanes=self.rows,
+            out_bits=target.bits, out_signed=target.signed, lut_ram=device.family.has_lut_ram,
         )  # fmt: skip
 
     def parts(self, layer: FilterLayer[Any], device: Device) -> tuple[MatrixProduct]:
@@ -75,8 +78,9 @@ class MatrixFolding(Folding):
 def matrix_foldings(layer: FilterLayer[Any], device: Device) -> list[MatrixFolding]:
     """List how a layer takes whole pixels: by one window's weights, if they might fit the device.
 
-    Only where its beats are pixels. Sharing leaves an adder for every other digit, or somewhat
-    fewer; none is less than 8 LUTs.
+    Only where its beats are pixels. Registers stand between adders where the clock needs them, and
+    behind every adder while the clock is not known. Sharing leaves an adder for every other digit,
+    or somewhat fewer; none is less than 8 LUTs.
     """
     size = layer.out_channels, layer.in_channels
     if size != (layer.result_lanes, layer.operand_lanes) or max(size) == 1:
@@ -91,7 +95,9 @@ def matrix_foldings(layer: FilterLayer[Any], device: Device) -> list[MatrixFoldi
     digits = sum(1 for weight in layer.weights.flat for _ in signed_digits(int(weight)))
     if digits > most:
         return []
-    return [MatrixFolding(rows=layer.out_channels, lanes=layer.in_channels)]
+    widest = max(_graph(layer).widths)
+    chained = layer.clock_mhz and device.family.adders.chained(layer.clock_mhz, widest)
+    return [MatrixFolding(rows=layer.out_channels, lanes=layer.in_channels, chained=chained or 1)]
 
 
 def _graph(layer: FilterLayer[Any]) -> AdderGraph:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, ClassVar
 
 from nnef_hw.architecture.architecture import Port, StoredImage
@@ -24,13 +25,14 @@ class LayerGraph:
     States come first: what they read is of the frame before. A layer's ``sources`` are names of
     streams: that of an input, or of another layer, which gives its name to what it computes.
     Reshapes at the borders of the graph are left to the host. ``images`` are (height, width,
-    channels) of every stream.
+    channels) of every stream. ``clock_mhz`` is what layers are to reach, if that is known.
     """
 
     layers: tuple[AnyLayer, ...]
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
     images: Mapping[str, tuple[int, int, int]]
+    clock_mhz: float | None = None
 
     def widened(self, lanes: Mapping[str, int]) -> LayerGraph:
         """Return the graph with streams of so many codes per beat, one where none is said.
@@ -38,7 +40,9 @@ class LayerGraph:
         What a layer reads has the same number everywhere.
         """
         layers = tuple(
-            layer.widened(lanes.get(layer.sources[0], 1), lanes.get(layer.tensor, 1))
+            layer.widened(
+                lanes.get(layer.sources[0], 1), lanes.get(layer.tensor, 1), self.clock_mhz
+            )
             for layer in self.layers
         )
         inputs, outputs = (
@@ -46,6 +50,15 @@ class LayerGraph:
             for ports in (self.inputs, self.outputs)
         )
         return replace(self, layers=layers, inputs=inputs, outputs=outputs)
+
+    def at_clock(self, clock_mhz: float) -> LayerGraph:
+        """Return the graph whose wider streams are to reach a clock, the same one every time."""
+        return _at_clock(self, clock_mhz)
+
+
+@lru_cache(maxsize=16)
+def _at_clock(network: LayerGraph, clock_mhz: float) -> LayerGraph:
+    return replace(network, clock_mhz=clock_mhz)
 
 
 @dataclass(frozen=True, slots=True)

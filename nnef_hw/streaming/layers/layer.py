@@ -94,6 +94,8 @@ class StreamLayer(ABC, Generic[F]):
         How often it computes in a frame of the network; its own frame is a step then.
     operand_lanes, result_lanes
         Codes per beat of every operand, and of the result.
+    clock_mhz
+        Clock that it is to reach, where its beats have several codes; None if that is not known.
 
     Attributes
     ----------
@@ -120,6 +122,7 @@ class StreamLayer(ABC, Generic[F]):
     repeats: int = 1
     operand_lanes: int = 1
     result_lanes: int = 1
+    clock_mhz: float | None = None
 
     @property
     def tensor(self) -> str:
@@ -131,11 +134,15 @@ class StreamLayer(ABC, Generic[F]):
         """Whether there is such hardware for beats of so many codes; most has one code in each."""
         return self.operand_lanes == self.result_lanes == 1
 
-    def widened(self, operand_lanes: int, result_lanes: int) -> StreamLayer[Any]:
+    def widened(
+        self, operand_lanes: int, result_lanes: int, clock_mhz: float | None = None
+    ) -> StreamLayer[Any]:
         """Return the layer with so many codes per beat; itself if it has as many."""
         if (operand_lanes, result_lanes) == (self.operand_lanes, self.result_lanes):
             return self
-        return replace(self, operand_lanes=operand_lanes, result_lanes=result_lanes)
+        return replace(
+            self, operand_lanes=operand_lanes, result_lanes=result_lanes, clock_mhz=clock_mhz
+        )
 
     def kind(self, folding: F) -> str:
         """Name the sort of hardware, for reports."""

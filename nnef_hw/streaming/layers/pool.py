@@ -168,9 +168,11 @@ class RunningPoolLayer(_Pool[RunningPoolFolding]):
         del folding
         return "running_sum" if self.requant else "running_max"
 
-    def widened(self, operand_lanes: int, result_lanes: int) -> StreamLayer[Any]:
+    def widened(
+        self, operand_lanes: int, result_lanes: int, clock_mhz: float | None = None
+    ) -> StreamLayer[Any]:
         """Return a pool behind a line buffer where a pixel has too few beats to run."""
-        layer = super().widened(operand_lanes, result_lanes)
+        layer = super().widened(operand_lanes, result_lanes, clock_mhz)
         if _can_run(self.window, operand_lanes) or not layer.takes_lanes:
             return layer
         assert isinstance(layer, RunningPoolLayer)

@@ -120,9 +120,9 @@ def _schedule(
     layer_counters: bool,
 ) -> StreamingPlan:
     """Plan a fixed graph as it is."""
-    network = lower(graph)
-    device = target.device
     clock = clock_mhz or target.clock_mhz
+    network = lower(graph).at_clock(clock)
+    device = target.device
     if target_fps is None:
         weight_room(target).check(graph.name, weight_bits(network), target)
     wanted = None if target_fps is None else int(clock * 1e6 / target_fps)

@@ -202,7 +202,7 @@ REQUANTS = {
 }
 
 
-def matrix(outputs, inputs, bits, signed, requant, out_bits, out_signed):
+def matrix(outputs, inputs, chained, bits, signed, requant, out_bits, out_signed):
     rng, requant = np.random.default_rng([outputs, inputs]), requant(outputs)
     weights = rng.integers(-31, 32, (outputs, inputs)) * (rng.random((outputs, inputs)) < 0.8)
     mult = np.broadcast_to(requant.mult, outputs)
@@ -213,20 +213,20 @@ def matrix(outputs, inputs, bits, signed, requant, out_bits, out_signed):
     )
     part = parts.MatrixProduct(
         graph=graph, products=int(np.count_nonzero(weights)), shift=requant.shift, lo=requant.lo,
-        hi=requant.hi, in_lanes=inputs, in_bits=bits, in_signed=signed, out_lanes=outputs,
-        out_bits=out_bits, out_signed=out_signed, lut_ram=True,
+        hi=requant.hi, chained=chained, in_lanes=inputs, in_bits=bits, in_signed=signed,
+        out_lanes=outputs, out_bits=out_bits, out_signed=out_signed, lut_ram=True,
     )  # fmt: skip
     return Example(part=part, sizes=[12])
 
 
-def proved_matrix(lut_ram):
-    # three sums of a code, one of which is there a cycle later
+def proved_matrix(lut_ram, chained=1):
+    # three sums of a code, one of which is an adder longer
     graph = multiply_matrix(
         np.array([[1], [-1], [3]]), factors=[1, 1, 1], offsets=[2, 3, 1], bits=1, signed=False
     )
     part = parts.MatrixProduct(
-        graph=graph, products=3, shift=1, lo=0, hi=1, in_lanes=1, in_bits=1, in_signed=False,
-        out_lanes=3, out_bits=1, out_signed=False, lut_ram=lut_ram,
+        graph=graph, products=3, shift=1, lo=0, hi=1, chained=chained, in_lanes=1, in_bits=1,
+        in_signed=False, out_lanes=3, out_bits=1, out_signed=False, lut_ram=lut_ram,
     )  # fmt: skip
     return Example(part=part, sizes=[1], proof=Proof(patience=part.latency + 3, frame_bits=4))
 
@@ -298,10 +298,12 @@ ARRAYS: Mapping[str, Mapping[str, Example]] = {
     },
     "MatrixProduct": {
         **swept(
-            lambda of, bits, signed, *requant: matrix(*of["of"], bits, signed, *requant),
+            lambda of, chained, *formats: matrix(*of["of"], chained, *formats),
             {str(x): {"of": x} for x in [(1, 1), (3, 5), (16, 4), (7, 2)]},
+            {f"{chained} chained": chained for chained in (1, 2, 3, 20)},
             {"u4": (4, False), "s8": (8, True), "u2": (2, False)}, REQUANTS,
         ),
         "LUT RAM": proved_matrix(True), "registers": proved_matrix(False),
+        "chained": proved_matrix(True, 2),
     },
 }  # fmt: skip
