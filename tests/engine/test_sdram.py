@@ -207,6 +207,31 @@ def test_a_step_of_a_language_model_from_sdram(board, tmp_path, rng):
         assert (found == expected).all()
 
 
+def test_every_sequence_begins_with_the_initial_values(tmp_path, rng):
+    net = GraphBuilder("summing")
+    x, past = net.input("x", (1, 8)), net.state("past", np.full((1, 8), 0.5))
+    weights, out = rng.normal(size=(8, 8)), rng.normal(size=(12, 8))
+    new = net.op("tanh", net.op("add", net.op("linear", x, weights, np.asarray(0.0)), past))
+    net.update(past, new)
+    graph = simplify(net.build(net.op("linear", new, out, np.asarray(0.0))))
+    samples = {"x": rng.normal(size=(3, 4, 8))}
+    fixed = quantize(graph, samples, Scheme())
+    [store] = SdramStore.ways(BOARD, CLOCK_MHZ)
+    design = Design(lower(fixed, BOARD.device), Shape(4, 4), BOARD.device, 128, store)
+    plan = EnginePlan.of(design, BOARD, CLOCK_MHZ)
+    options = BuildOptions(
+        model=Path("summing.nnef"), board=BOARD.name, out=tmp_path, link=Uart(5_000_000)
+    )
+    emit(tmp_path, fixed, None, plan, None, BOARD, options)
+    codes = quantize_inputs(fixed, samples)
+    [expected] = run_fixed(fixed, codes).values()
+    with board_transport(tmp_path) as transport:
+        image = (tmp_path / "board" / "weights.bin").read_bytes()
+        device = Device(read_manifest(tmp_path), transport, image=image)
+        [found] = device.run_codes(codes).values()
+        assert (found == expected).all()
+
+
 @pytest.mark.parametrize("tokens", [11, 600])
 def test_tables_are_among_codes_where_no_ring_holds_them(tokens, rng):
     positions = np.arange(8)[None, :, None]
