@@ -11,9 +11,9 @@ from step_graphs import step
 from nnef_hw.boards import find_board
 from nnef_hw.boards.interfaces import Uart, link_of
 from nnef_hw.engine.architecture import SharedArray
-from nnef_hw.engine.layers.kept_table import TableRowLayer
 from nnef_hw.engine.layers.layer import Shape
 from nnef_hw.engine.layers.network import lower
+from nnef_hw.engine.memory.kept_tables import TableRowLayer
 from nnef_hw.engine.memory.store import SdramStore, find_store
 from nnef_hw.engine.planning.plan import EnginePlan
 from nnef_hw.engine.planning.solver import _fed, schedule_engine

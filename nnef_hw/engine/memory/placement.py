@@ -8,10 +8,10 @@ from functools import cached_property
 from typing import NamedTuple
 
 from nnef_hw.architecture.architecture import Port
-from nnef_hw.engine.layers.kept_table import keep_tables
 from nnef_hw.engine.layers.layer import EngineLayer, Shape
 from nnef_hw.engine.layers.network import Arrangement, Loading, Network
 from nnef_hw.engine.memory.keeping import Keeping, keep
+from nnef_hw.engine.memory.kept_tables import keep_tables
 from nnef_hw.engine.memory.memory_plan import Stay, allocate, allocate_banks, are_apart
 from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.blockram import tile_memory
