@@ -37,12 +37,12 @@ class LayerGraph:
     def widened(self, lanes: Mapping[str, int]) -> LayerGraph:
         """Return the graph with streams of so many codes per beat, one where none is said.
 
-        What a layer reads has the same number everywhere.
+        What a layer reads has the same number everywhere. A layer with the same numbers is the same
+        one every time, so that its options are.
         """
+        clock = self.clock_mhz
         layers = tuple(
-            layer.widened(
-                lanes.get(layer.sources[0], 1), lanes.get(layer.tensor, 1), self.clock_mhz
-            )
+            _widened(layer, lanes.get(layer.sources[0], 1), lanes.get(layer.tensor, 1), clock)
             for layer in self.layers
         )
         inputs, outputs = (
@@ -54,6 +54,13 @@ class LayerGraph:
     def at_clock(self, clock_mhz: float) -> LayerGraph:
         """Return the graph whose wider streams are to reach a clock, the same one every time."""
         return _at_clock(self, clock_mhz)
+
+
+@lru_cache(maxsize=256)
+def _widened(
+    layer: AnyLayer, operand_lanes: int, result_lanes: int, clock_mhz: float | None
+) -> AnyLayer:
+    return layer.widened(operand_lanes, result_lanes, clock_mhz)
 
 
 @lru_cache(maxsize=16)

@@ -23,13 +23,17 @@ def layer_options(layer: AnyLayer, device: Device, most_cycles: int | None = Non
     return [block for block in blocks if block.cycles <= most_cycles]
 
 
-@lru_cache(maxsize=256)
 def useful_options(layer: AnyLayer, device: Device, most_cycles: int | None = None) -> list[Block]:
     """List those blocks that no other one beats in everything; none if it cannot be folded.
 
     Nobody changes the list. Those of the last layers are kept: most layers stay what they are where
     some streams of a network get wider.
     """
+    return _useful_options(layer, device, most_cycles)
+
+
+@lru_cache(maxsize=256)
+def _useful_options(layer: AnyLayer, device: Device, most_cycles: int | None) -> list[Block]:
     options = layer_options(layer, device, most_cycles)
     if not options:
         return []

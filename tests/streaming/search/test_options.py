@@ -109,3 +109,21 @@ def test_where_products_are_made_does_not_matter_to_when(layers):
             sizes.setdefault(block.timing, set()).add(block.resources)
     assert all(len(found) == 1 for found in times.values())
     assert any(len(found) > 2 for found in sizes.values())
+
+
+def test_options_are_listed_once(fix, rng):
+    """Networks with some streams of the same widths have the same layers there."""
+    g = GraphBuilder("linears")
+    x = g.input("x", [1, 8])
+    for n in range(2):
+        x = g.op("linear", x, rng.normal(size=[8, 8]), rng.normal(size=[1, 8]), name=f"fc{n}")
+    network, device = lower(fix(g.build(x))), find_board("ecp5").device
+    first, second = network.layers
+    assert useful_options(first, device) is useful_options(first, device, None)
+    some = network.widened({first.sources[0]: 2})
+    more = network.widened({first.sources[0]: 2, second.tensor: 4})
+    assert some.layers[0] is more.layers[0] is not first
+    assert some.layers[1] is second is not more.layers[1]
+    other = network.at_clock(50.0)
+    assert other is network.at_clock(50.0)
+    assert other.widened({first.sources[0]: 2}).layers[0].clock_mhz == 50.0
