@@ -57,7 +57,8 @@ types: $(VENV)/.installed-dev
 	$(BIN)/mypy
 
 # About five minutes. ARGS="--quick" leaves out place and route of the ECP5-85F; "--large" and "--engine" build
-# larger networks, "--tang" those of other boards. "--refresh-old" measures only what is another design today.
+# larger networks, "--tang" and "--gw5a" those of other boards. "--refresh-old" measures only what is another
+# design today.
 bench: $(VENV)/.installed
 	$(BIN)/python scripts/bench/bench.py $(ARGS)
 

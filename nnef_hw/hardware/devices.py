@@ -79,6 +79,9 @@ class Device:
         DSP blocks, block RAMs and single-port RAM blocks.
     single_port
         What one of the latter is; None if there are none.
+    placed_lut
+        LUTs of the largest design that its toolchain was seen to place, if that is less than its
+        family's share of it: a plan does without more, as it does beyond that share.
     """
 
     name: str
@@ -88,6 +91,7 @@ class Device:
     bram: int
     spram: int
     single_port: SinglePortRam | None = None
+    placed_lut: int | None = None
 
     @property
     def ff(self) -> int:
@@ -142,12 +146,15 @@ class Device:
     @property
     def lut_share(self) -> float:
         """Share of the LUTs that an engine may fill and still reach the clocks of the boards."""
-        return self.family.lut_share
+        return self._seen(self.family.lut_share)
 
     @property
     def stream_share(self) -> float:
         """Share of the LUTs that a streaming design may fill and still reach these clocks."""
-        return self.family.stream_share
+        return self._seen(self.family.stream_share)
+
+    def _seen(self, share: float) -> float:
+        return share if self.placed_lut is None else min(share, self.placed_lut / self.lut)
 
     @property
     def products(self) -> int:
@@ -216,7 +223,9 @@ ECP5_85K = Device("ecp5-85k", ECP5, lut=83640, dsp=156, bram=208, spram=0)
 GW1NR_9C = Device("gw1nr-9c", GOWIN, lut=8640, dsp=40, bram=26, spram=0)
 GW2AR_18C = Device("gw2ar-18c", GOWIN, lut=20736, dsp=96, bram=46, spram=0)
 GW5A_25A = Device("gw5a-25a", ARORA, lut=23040, dsp=56, bram=56, spram=0)
-GW5AST_138C = Device("gw5ast-138c", ARORA, lut=138_240, dsp=596, bram=340, spram=0)
+GW5AST_138C = Device(
+    "gw5ast-138c", ARORA, lut=138_240, dsp=596, bram=340, spram=0, placed_lut=69_052
+)  # fmt: skip
 
 # For IP whose place is not known yet: logic, memories and multipliers as those of an ECP5.
 GENERIC = Device("generic", ECP5, lut=100_000, dsp=200, bram=200, spram=0)

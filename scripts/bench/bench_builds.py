@@ -173,6 +173,15 @@ TANG = [
         ),
     )
 ]  # fmt: skip
+GW5A = [
+    *(
+        Build(name, "tang_primer_25k")
+        for name in (
+            "digits_cnn", "mnist_tiny_cnn", "mnist_lenet5", "mlperf_sww_ds1d", "mlperf_kws_dscnn",
+        )
+    ),
+    Build("digits_cnn", "tang_mega_138k", target_fps=20000.0),
+]  # fmt: skip
 ATTENTION = [
     Build("digits_vit", "tang_nano_20k", frames=100),
     Build("digits_vit", "ulx3s_85f", frames=100),
@@ -191,6 +200,7 @@ SETS: dict[str, tuple[str, Sequence[Build]]] = {
     "quick": ("without the ECP5 builds", QUICK),
     "large": ("only MLPerf Tiny's on an ECP5: three hours", LARGE),
     "tang": ("only the Tang Nanos: two hours", TANG),
+    "gw5a": ("only the Tang Primer 25K and one of a Tang Mega 138K", GW5A),
     "engine": ("only the shared engine's, two of an ECP5: an hour", list(_engines())),
 }
 """Builds by the option that asks for them, with what that says of itself."""

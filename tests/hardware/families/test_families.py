@@ -12,8 +12,8 @@ import pytest
 
 from nnef_hw import parts
 from nnef_hw.boards import BOARDS, find_board
-from nnef_hw.hardware.devices import DEVICES
-from nnef_hw.hardware.families import FAMILIES, ICE40, Family
+from nnef_hw.hardware.devices import DEVICES, find_device
+from nnef_hw.hardware.families import ARORA, FAMILIES, ICE40, Family
 
 ROOT = Path(__file__).parents[3]
 each_family = pytest.mark.parametrize("family", FAMILIES, ids=repr)
@@ -106,3 +106,11 @@ def test_nobody_else_names_a_family():
 def test_every_family_has_a_device_and_a_board():
     for things in (DEVICES, [board.device for board in BOARDS]):
         assert {device.family for device in things} == set(FAMILIES)
+
+
+def test_a_plan_keeps_to_what_was_seen_to_be_placed():
+    large, small = find_device("gw5ast-138c"), find_device("gw5a-25a")
+    assert large.placed_lut < ARORA.stream_share * large.lut
+    assert large.stream_share == large.lut_share == large.placed_lut / large.lut
+    assert (small.stream_share, small.lut_share) == (ARORA.stream_share, ARORA.lut_share)
+    assert replace(small, placed_lut=small.lut).stream_share == ARORA.stream_share
