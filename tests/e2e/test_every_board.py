@@ -14,7 +14,7 @@ from nnef_hw.codegen.manifest import make_manifest
 from nnef_hw.flow.fixed import fix_model
 from nnef_hw.flow.options import BuildOptions
 from nnef_hw.flow.pipeline import build
-from nnef_hw.hardware.families import ECP5, GOWIN, ICE40
+from nnef_hw.hardware.families import ARORA, ECP5, GOWIN, ICE40
 from nnef_hw.samples.samples import Samples
 from nnef_hw.streaming.search.solver import schedule
 
@@ -40,7 +40,8 @@ def test_design_of_every_board(board, fixed):
     design = design_board(plan, fixed, manifest, board)
     assert "\nmodule board_top (" in design.verilog
     assert len(design.constraints.splitlines()) >= len(board_pins(board))
-    assert design.suffix == {ICE40: "pcf", ECP5: "lpf", GOWIN: "cst"}[board.device.family]
+    suffixes = {ICE40: "pcf", ECP5: "lpf", GOWIN: "cst", ARORA: "cst"}
+    assert design.suffix == suffixes[board.device.family]
     assert plan.resources.dsp <= board.device.dsp
     assert plan.multipliers > 0
 
