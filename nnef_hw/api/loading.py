@@ -8,9 +8,10 @@ from pathlib import Path
 
 from nnef_hw.api.model import Model
 from nnef_hw.api.sources import as_file
+from nnef_hw.errors import UsageError
 from nnef_hw.frontend import load as load_file
 from nnef_hw.frontend.audio_front import AudioFront
-from nnef_hw.frontend.named_states import NamedStates
+from nnef_hw.frontend.named_states import FixedContext, NamedStates
 from nnef_hw.ir import Graph
 
 __all__ = ["load"]
@@ -28,6 +29,7 @@ def load(
     outputs: Sequence[str] = (),
     bind: Mapping[str, float] | None = None,
     states: NamedStates | None = None,
+    context: int | None = None,
     front: AudioFront | None = None,
     lenient: bool = False,
 ) -> Model:
@@ -43,6 +45,8 @@ def load(
         extent becomes the model's, so it is usually 1.
     dims, inputs, outputs, bind, states, lenient
         See :func:`nnef_hw.frontend.load`.
+    context
+        Rows of caches that grow by a row in each step; ``states`` may name them.
     front
         What computes its input of samples of audio, see :mod:`nnef_hw.features`.
 
@@ -53,6 +57,13 @@ def load(
     ModelError, UnsupportedError, ErrorGroup
         If the model is invalid or cannot be handled; every problem is listed.
     """
+    if context is not None:
+        if isinstance(states, str | FixedContext):
+            raise UsageError(
+                f"a context of {context} is for caches, which states={states!r} does not name",
+                remedy="omit states, or name pairs",
+            )
+        states = FixedContext(context, states or {})
 
     def read(path: Path) -> Graph:
         return load_file(

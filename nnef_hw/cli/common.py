@@ -6,7 +6,7 @@ import argparse
 import json
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -119,6 +119,13 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
         help="make an input a state that takes over an output for the next inference, e.g. "
         "h_in=h_out (repeatable); auto: those that their names tell; loops: what loops "
         "pass on",
+    )
+    parser.add_argument(
+        "--context",
+        type=positive_number,
+        metavar="N",
+        help="give caches that grow by a row in each step (past_*, present_*) N rows, of which a "
+        "step writes one",
     )
     parser.add_argument(
         "--front",
@@ -264,9 +271,20 @@ def reading(options: argparse.Namespace) -> dict[str, Any]:
         "inputs": options.inputs,
         "outputs": options.outputs,
         "bind": bind,
-        "states": found[0] if found else states,
+        "states": _with_context(found[0] if found else states, options.context),
         "front": read_front(options.front) if options.front else None,
     }
+
+
+def _with_context(states: Mapping[str, str] | str, context: int | None) -> object:
+    """Return states of which those that grow have so many rows."""
+    from nnef_hw.frontend.named_states import FixedContext
+
+    if context is None:
+        return states
+    if states == "loops":
+        raise UsageError("--context is for caches, not for loops", remedy="omit --state loops")
+    return FixedContext(context, {} if isinstance(states, str) else states)
 
 
 def streaming(options: argparse.Namespace) -> Any:

@@ -12,6 +12,7 @@ from nnef_hw.flow.cache import discard_steps
 from nnef_hw.flow.choice import Candidates, choose_plan
 from nnef_hw.flow.emit import emit
 from nnef_hw.flow.fixed import check_weights, device_budget, quantize_model
+from nnef_hw.flow.language_models import check_context, with_loop
 from nnef_hw.flow.options import BuildOptions, PlannedModel
 from nnef_hw.flow.remedy import Asked, Ways, remedied
 from nnef_hw.flow.reporting import library_versions
@@ -25,9 +26,9 @@ from nnef_hw.flow.sources import (
 from nnef_hw.flow.steps import Compiled, Steps
 from nnef_hw.flow.summary import describe_steps
 from nnef_hw.flow.survey import narrowed
-from nnef_hw.flow.token_loop import with_loop
 from nnef_hw.flow.weights import base_digest, compile_weights
 from nnef_hw.frontend import graph_hash, load
+from nnef_hw.frontend.named_states import FixedContext
 from nnef_hw.hardware.devices import Target
 from nnef_hw.ir import Graph, Stage
 from nnef_hw.passes import simplify
@@ -86,6 +87,8 @@ def compile_design(
     """
     begin = time.perf_counter()
     graph, samples = read_inputs(options)
+    if isinstance(options.states, FixedContext):
+        check_context(graph, options.states, target)
     key = inputs_digest(options, target, graph, samples)
 
     base = None if options.weights_of is None else BuildFolder.open(options.weights_of)

@@ -22,10 +22,10 @@ from nnef_hw.codegen.lint import lint_waivers
 from nnef_hw.codegen.manifest import make_manifest
 from nnef_hw.codegen.vendors import clock_constraint
 from nnef_hw.codegen.verilog import to_verilog
+from nnef_hw.flow.language_models import bind_loop
 from nnef_hw.flow.options import BuildOptions
 from nnef_hw.flow.sinks import bind_sinks
 from nnef_hw.flow.sources import bind_sources
-from nnef_hw.flow.token_loop import bind_loop
 from nnef_hw.flow.weights import copy_board
 from nnef_hw.frontend import save
 from nnef_hw.hardware.devices import Target

@@ -42,6 +42,7 @@ _FORMATS = (
         "scikit-learn or another Python library", (".joblib", ".pickle", ".pkl"),
         "load it in Python; skl2onnx.to_onnx(model, X[:1]) makes scikit-learn's models ONNX",
     ),
+    _Foreign("SkriptND (NNEF 2)", (".sknd",), "convert it to ONNX with Khronos' NNEF-Tools"),
     _Foreign("onnxruntime", (".ort",), "use the ONNX file that it was made from"),
     _Foreign(
         "Caffe", (".caffemodel", ".prototxt"), "convert it with Khronos' NNEF-Tools, or to ONNX"
@@ -67,6 +68,8 @@ def refuse_foreign(path: Path) -> None:
     row = _BY_SUFFIX.get(path.suffix.lower()) if path.is_file() else None
     if row is None and (path / _SAVED_MODEL).is_file():
         row = _TENSORFLOW
+    if row is None and path.is_dir() and any(path.glob("*.sknd")):
+        row = _BY_SUFFIX[".sknd"]
     if row is not None:
         raise UnsupportedError(
             f"{path} is a model of {row.writer}, not a model format nnef-hw reads",

@@ -10,7 +10,7 @@ import difflib
 import logging
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -20,13 +20,30 @@ from nnef_hw.errors import UsageError
 from nnef_hw.frontend.continued_loops import continue_loops
 from nnef_hw.ir import Graph, Stage, State
 
-__all__ = ["NamedStates", "name_states"]
+__all__ = ["FixedContext", "NamedStates", "name_states"]
 
 _log = logging.getLogger(__name__)
 
-NamedStates: TypeAlias = Mapping[str, str] | Literal["auto", "loops"]
+
+@dataclass(frozen=True, slots=True)
+class FixedContext:
+    """Caches that grow by a row in each step, as caches of a fixed length.
+
+    Parameters
+    ----------
+    context
+        Rows.
+    pairs
+        The output that each of them becomes, by name; empty if the graph tells.
+    """
+
+    context: int
+    pairs: Mapping[str, str] = field(default_factory=dict)
+
+
+NamedStates: TypeAlias = Mapping[str, str] | Literal["auto", "loops"] | FixedContext
 """The output that each input takes over, by name; ``auto``: as their names tell; ``loops``: no
-inputs, but what loops pass on (:mod:`nnef_hw.frontend.continued_loops`)."""
+inputs, but what loops pass on (:mod:`nnef_hw.frontend.continued_loops`); or caches that grow."""
 
 _BEFORE = ("input", "in", "previous", "prev", "past", "old", "initial", "init", "0", "tm1", "i")
 _AFTER = ("output", "out", "next", "new", "present", "final", "n", "1", "t", "o")
@@ -52,7 +69,8 @@ def name_states(graph: Graph, pairs: NamedStates, path: Path | str) -> Graph:
     UnsupportedError, ErrorGroup
         If loops cannot be continued.
     """
-    if not pairs:
+    if isinstance(pairs, FixedContext) or not pairs:
+        # Such caches are states already.
         return graph
     if graph.stage != Stage.FLOAT:
         raise UsageError(

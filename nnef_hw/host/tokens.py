@@ -5,6 +5,7 @@ It needs NumPy alone; what computes a step is given.
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from nnef_hw.errors import UsageError
 
 __all__ = ["Border", "Roles", "TextLoop", "TokenLoop", "find_roles"]
 
+_TOKEN = re.compile(r"tok|input_?id", re.IGNORECASE)
 Codes = NDArray[np.int64]
 StepCodes = Callable[[Mapping[str, Codes]], Mapping[str, Codes]]
 """Computes the codes of outputs from those of inputs, a step [1, ...] of each."""
@@ -90,7 +92,7 @@ def find_roles(inputs: Sequence[Border], outputs: Sequence[Border]) -> Roles:
             f"a score for each token; it has {shown}",
             remedy="run it with nnef-hw run",
         )
-    named = [pair for pair in pairs if "tok" in pair[0].name.casefold()]
+    named = [pair for pair in pairs if _TOKEN.search(pair[0].name)]
     token, scores = (named or pairs)[0]
     others = [x for x in integers if x is not token]
     place = others[0] if others else None

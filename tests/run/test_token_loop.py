@@ -16,7 +16,7 @@ from nnef_hw.codegen import board as codegen_board
 from nnef_hw.codegen.board import design_board
 from nnef_hw.codegen.manifest import make_manifest
 from nnef_hw.errors import UsageError
-from nnef_hw.flow.token_loop import bind_loop
+from nnef_hw.flow.language_models import bind_loop
 from nnef_hw.frontend import save
 from nnef_hw.host.link import LinkError, Timing
 from nnef_hw.host.manifest import read_manifest

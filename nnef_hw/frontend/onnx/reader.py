@@ -9,7 +9,7 @@ from pathlib import Path
 from nnef_hw.errors import NnefHwError, raise_all
 from nnef_hw.frontend.onnx import operators, quantization
 from nnef_hw.frontend.onnx.file.checks import check_structure
-from nnef_hw.frontend.onnx.file.symbols import Symbols
+from nnef_hw.frontend.onnx.file.symbols import Symbols, declared_shapes
 from nnef_hw.frontend.onnx.lowering.calls import identifier
 from nnef_hw.frontend.onnx.lowering.function_bodies import FunctionBodies
 from nnef_hw.frontend.onnx.lowering.interface import begin_at, bind_inputs, cut_at
@@ -18,7 +18,7 @@ from nnef_hw.frontend.onnx.lowering.protobuf import read_model
 from nnef_hw.frontend.onnx.lowering.refused import grouped
 from nnef_hw.ir import Graph
 
-__all__ = ["load_onnx"]
+__all__ = ["load_onnx", "onnx_shapes"]
 
 UNNAMED = {"main_graph", "torch_jit", "torch_jit_export"}
 """What PyTorch's exporters call every network; the file's name says more."""
@@ -72,3 +72,19 @@ def load_onnx(
         model = cut_at(model, outputs)
     graph = lower(model, FunctionBodies(decoder), symbols, errors)
     return replace(graph, name=identifier(Path(path).stem)) if graph.name in UNNAMED else graph
+
+
+def onnx_shapes(path: Path | str) -> dict[str, tuple[int | str, ...]]:
+    """Return the declared shapes of a model's inputs, by their names in the file.
+
+    Raises
+    ------
+    UsageError
+        If there is no such file, or the ``onnx`` package is missing.
+    ModelError, UnsupportedError, ErrorGroup
+        If the model is invalid.
+    """
+    errors: list[NnefHwError] = []
+    model, _ = read_model(Path(path), errors)
+    raise_all(grouped(errors))
+    return declared_shapes(model)

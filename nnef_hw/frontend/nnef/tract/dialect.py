@@ -19,7 +19,12 @@ from nnef_hw.frontend.nnef.tract.windows import WINDOWS
 __all__ = ["TRACT", "tract_rules"]
 
 _PULSES = "it belongs to a model cut into pulses"
-_CACHE = "it is a cache with a state of its own"
+_CACHE = (
+    "it is a cache that grows in each step; export the step to ONNX with past_* and present_*, and "
+    "give --context N, or with caches of a fixed length as inputs, named by --state"
+)
+_NARROW_CACHE = "it is a cache of numbers in blocks with scales of their own"
+_EXPERTS = "mixtures of experts choose weights by their inputs"
 _RANDOM = "it is random"
 _COMPLEX = "tensors of complex numbers are not supported"
 _DYNAMIC = "the shape of its result depends on the values of its input"
@@ -40,8 +45,10 @@ _REFUSED = {
     "tract_pulse_cumsum": _PULSES,
     "tract_resource_get": "resources are not supported",
     "tract_transformers_dyn_kv_cache": _CACHE,
-    "tract_transformers_quantized_dyn_kv_cache": _CACHE,
-    "tract_transformers_quantized_kv_sdpa": _CACHE,
+    "tract_moe_ffn": _EXPERTS,
+    "tract_transformers_moe_ffn": _EXPERTS,
+    "tract_transformers_quantized_dyn_kv_cache": _NARROW_CACHE,
+    "tract_transformers_quantized_kv_sdpa": _NARROW_CACHE,
     "tract_transformers_window_kv_sdpa": _CACHE,
 }
 

@@ -9,7 +9,7 @@ from nnef_hw.frontend.building.model_file import MAX_VOLUME
 from nnef_hw.frontend.onnx.file.model import ElementType, OnnxInput, OnnxModel
 from nnef_hw.frontend.onnx.file.tensors import is_possible
 
-__all__ = ["Symbols"]
+__all__ = ["Symbols", "declared_shapes"]
 
 
 class Symbols:
@@ -101,6 +101,18 @@ class Symbols:
                 location=self._location,
             )
         return item.type, shape
+
+
+def declared_shapes(model: OnnxModel) -> dict[str, tuple[int | str, ...]]:
+    """Return the shapes of a model's inputs, with the symbols that :class:`Symbols` knows."""
+    return {
+        item.name: tuple(
+            extent if isinstance(extent, int) else _symbol(item, axis)
+            for axis, extent in enumerate(item.shape or ())
+        )
+        for item in model.graph.inputs
+        if item.name not in model.graph.initializers
+    }
 
 
 def _symbol(item: OnnxInput, axis: int) -> str:

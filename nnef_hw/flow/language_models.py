@@ -1,4 +1,4 @@
-"""``build --token-loop``: the board itself feeds a language model with the tokens it chooses."""
+"""Language models: the loop on the board (``--token-loop``), and the memory of ``--context``."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from dataclasses import dataclass, replace
 from nnef_hw.architecture.architecture import Port
 from nnef_hw.arithmetic.numerics import QType
 from nnef_hw.boards.interfaces import ChipLoop
+from nnef_hw.errors import TargetError
 from nnef_hw.flow.sinks import class_count
-from nnef_hw.hardware.devices import Target
+from nnef_hw.frontend.named_states import FixedContext
+from nnef_hw.hardware.devices import Device, Target
 from nnef_hw.hardware.geometry.blockram import tile_memory
 from nnef_hw.host.tokens import find_roles
 from nnef_hw.ir import Graph
 from nnef_hw.ir.batch import sample_extents
 from nnef_hw.ir.input_readers import index_count
 
-__all__ = ["bind_loop", "with_loop"]
+__all__ = ["bind_loop", "check_context", "with_loop"]
 
 _WEIGHTS = 256, 16
 """Words of the memory of weights, and their bits."""
@@ -65,3 +67,31 @@ def _border(graph: Graph, name: str, integers: int) -> _Border:
     tensor = graph.tensor(name)
     assert tensor.qtype is not None, name
     return _Border(name, sample_extents(tensor.shape), tensor.qtype, integers)
+
+
+def check_context(graph: Graph, wish: FixedContext, target: Target) -> None:
+    """Refuse caches that are longer than all memory of a device, at a byte for each code.
+
+    Raises
+    ------
+    TargetError
+        With the bytes, and the longest context that the memory would hold.
+    """
+    rows = [state.initial for state in graph.states.values() if state.initial.ndim == 2]
+    row = sum(cache.shape[1] for cache in rows if len(cache) == wish.context)
+    has = _bytes(target.device)
+    if row * wish.context > has:
+        raise TargetError(
+            f"caches of {wish.context:,} places take {row * wish.context:,} bytes ({len(rows)} of "
+            f"them, {row:,} bytes a place), and {target.device.name} has {has:,} bytes of memory "
+            "on the chip",
+            remedy=f"give --context {has // row} or less: the network needs some of it, too; or "
+            "take a larger board",
+        )
+
+
+def _bytes(device: Device) -> int:
+    """Return the bytes of all memory on a device."""
+    single = device.single_port
+    more = 0 if single is None else device.spram * single.depth * single.width // 8
+    return device.ram_bytes + more
