@@ -375,21 +375,26 @@ class LinkedCore(wiring.Component):
         if len(layouts) == 1:
             serializer = BeatSerializer(layouts[0])
             m.submodules.serializer = restart(serializer)
-            result, sinks = serializer.o, [serializer.i]
+            self._answer(m, link, serializer.o)
+            sinks = [serializer.i]
         else:
             merger = FrameMerger(layouts)
             m.submodules.merger = restart(merger)
-            result, sinks = merger.o, [merger.i0]
+            self._answer(m, link, merger.o)
+            sinks = [merger.i0]
             for n, name in enumerate(self.outputs[1:], 1):
                 wiring.connect(m, self.queues[name].o, getattr(merger, f"i{n}"))
                 sinks.append(self.queues[name].i)
         if self.loop is None:
-            wiring.connect(m, result, link.i_result)
             return sinks
-        result = joined(m, link.texts, result, self.writer.o, "result")
-        wiring.connect(m, result, link.i_result)
         return [self._parted(m, name, link.texts, sink)
                 for name, sink in zip(self.outputs, sinks, strict=True)]
+
+    def _answer(self, m, link, result):
+        """Let the link send the bytes of results, or in sessions of texts the loop's."""
+        if self.loop is not None:
+            result = joined(m, link.texts, result, self.writer.o, "result")
+        wiring.connect(m, result, link.i_result)
 
     def _parted(self, m, name, texts, sink):
         """Return a stream whose beats of texts go to the loop, or nowhere."""
