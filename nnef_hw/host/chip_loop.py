@@ -12,8 +12,6 @@ from nnef_hw.host.tokens import Roles, TextLoop
 
 __all__ = ["BoardLoop", "text_bytes"]
 
-_MOST = 0xFFFF
-
 
 class BoardLoop(TextLoop):
     """The loop on a board: a prompt is sent, and tokens are read as they come.
@@ -27,6 +25,8 @@ class BoardLoop(TextLoop):
     begin
         Begins a session of texts.
     """
+
+    most = 0xFFFF
 
     def __init__(
         self,
@@ -43,18 +43,17 @@ class BoardLoop(TextLoop):
     def _run(self, given: list[int], tokens: int, stop: int | None) -> Iterator[int]:
         if tokens < 1:
             return
-        count = min(tokens, _MOST)
         weights, state = self._weights, 0
         if weights is not None:
             state = self._generator.state
-        text = text_bytes(given, count, stop, state, None if weights is None else weights.tolist())
+        text = text_bytes(given, tokens, stop, state, None if weights is None else weights.tolist())
         self._begin()
         for number, data in enumerate(self._host.pieces(text, 2)):
             token = int.from_bytes(data, "little")
             if weights is not None:
                 self._generator.draw()
             yield token
-            if number == count - 1 or token == stop:
+            if number == tokens - 1 or token == stop:
                 return
 
 

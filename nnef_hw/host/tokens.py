@@ -9,7 +9,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,6 +122,9 @@ class TextLoop(ABC):
         If the temperature is none, or the network itself chooses its tokens.
     """
 
+    most: ClassVar[int | None] = None
+    """Tokens of a text at most; None if there is no limit."""
+
     def __init__(self, roles: Roles, *, temperature: float = 0.0, seed: int = 0) -> None:
         if not (np.isfinite(temperature) and temperature >= 0):
             raise UsageError(f"a temperature of {temperature} is none", remedy="give 0 or more")
@@ -152,12 +155,18 @@ class TextLoop(ABC):
         ------
         UsageError
             If the prompt is empty or longer than the context, or it or ``stop`` has a token that
-            there is not.
+            there is not, or a board writes fewer tokens.
         """
         roles = self.roles
         self._check(prompt, stop)
-        return self._run([*prompt], tokens if not roles.context else
-                         min(tokens, roles.context - len(prompt) + 1), stop)  # fmt: skip
+        if roles.context:
+            tokens = min(tokens, roles.context - len(prompt) + 1)
+        if self.most is not None and tokens > self.most:
+            raise UsageError(
+                f"a board writes at most {self.most:,} tokens of a text, not {tokens:,}",
+                remedy=f"give --tokens {self.most}",
+            )
+        return self._run([*prompt], tokens, stop)
 
     @abstractmethod
     def _run(self, given: list[int], tokens: int, stop: int | None) -> Iterator[int]:

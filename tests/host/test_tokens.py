@@ -1,6 +1,7 @@
 """The loop of a language model, on a network of numbers that are known."""
 
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 from nnef_hw.arithmetic.numerics import QType
 from nnef_hw.errors import UsageError
+from nnef_hw.host.chip_loop import BoardLoop
 from nnef_hw.host.tokens import TokenLoop, find_roles
 
 SCORES = QType(8, signed=True, scale=0.5)
@@ -92,6 +94,14 @@ def test_other_networks_are_refused(inputs, outputs):
 def test_prompts_that_do_not_fit_are_refused(prompt, reason):
     with pytest.raises(UsageError, match=re.escape(reason)):
         TokenLoop(roles(), Steps()).generate(prompt, 3)
+
+
+def test_more_tokens_than_a_board_counts_are_refused():
+    endless = BoardLoop(roles(), host=None, begin=list)
+    endless.roles = replace(endless.roles, context=0)
+    with pytest.raises(UsageError, match="a board writes at most 65,535 tokens of a text, not 70,"):
+        endless.generate([1], 70_000)
+    assert endless.generate([1], 65_535)
 
 
 def test_a_negative_temperature_is_refused():
