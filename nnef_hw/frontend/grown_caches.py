@@ -221,6 +221,20 @@ class _Growth:
             elif rows and not is_kept and not self._is_weighted(node):
                 what = "it computes something of all rows of a cache, also of those not yet written"
                 yield self._refusal(what, node)
+            elif rows and is_kept and not self._keeps_rows(node):
+                what = "rows of a cache go into other rows, also those that are not yet written"
+                yield self._refusal(what, node)
+
+    def _keeps_rows(self, node: Node) -> bool:
+        """Whether every row of a result is made of the same row of each operand alone."""
+        if node.op == "concat":
+            is_cache = node.name in {after for after, _ in self._caches.values()}
+            return is_cache or node.attrs["axis"] not in self._axes(node.name)
+        return (
+            node.has(Trait.ELEMENTWISE)
+            or node.has(Trait.MOVES)
+            or node.op in {"matmul", "softmax", *_SHAPED}
+        )
 
     def _refusal(self, what: str, node: Node | None) -> NnefHwError:
         place = f"{self._path}: {what}" if node is None else f"{node.op} {node.name!r}: {what}"

@@ -24,6 +24,7 @@ class Step:
         self.wishes = {
             "mask": False, "length": "past_sequence_length", "place": "position_ids",
             "before": "past_key_values.0", "behind": False, "mean": False, "slope": False,
+            "pool": False,
         } | wishes  # fmt: skip
         onnx.save(self.model(), path)
 
@@ -66,6 +67,8 @@ class Step:
             caches.append(self.op("Concat", *pair, axis=2, out=f"present.0.{name}"))
         scores = self.op("MatMul", q, self.op("Transpose", caches[0], perm=[0, 1, 3, 2]))
         scores = self.op("Mul", scores, self.constant(np.float32(0.5)))
+        if self["pool"]:
+            scores = self.op("AveragePool", scores, kernel_shape=[1, 3], pads=[0, 1, 0, 1])
         if self["mask"]:
             inputs.append(("attention_mask", integer, [1, f"{length} + 1"]))
             mask = self.op("Cast", "attention_mask", to=real)
@@ -176,6 +179,7 @@ def test_names_and_extents_may_be_said(make):
             "grows with the context, and is no cache: no output is the input with a",
         ),
         ({"mean": True}, "mean_reduce .*: it computes something of all rows of a cache, also of"),
+        ({"pool": True}, "rows of a cache go into other rows, also those that are not yet written"),
         ({"slope": True}, "the constant .* depends on how many rows of a cache there are"),
     ],
 )
