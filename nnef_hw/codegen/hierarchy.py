@@ -7,7 +7,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from amaranth.back import rtlil
 from amaranth.hdl import ClockSignal, Fragment, Instance, ResetSignal, Value
@@ -15,6 +15,7 @@ from amaranth.hdl._ir import PortDirection
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In
 
+from nnef_hw.codegen.crossings import Crossings
 from nnef_hw.rtl.base.primitives import PREFIX
 from nnef_hw.system.files import digest
 from nnef_hw.verilog.folding import fold_constants
@@ -67,12 +68,21 @@ class Converter:
 
     prefix: str = PREFIX
     found: dict[str, Converted] = field(default_factory=dict)
+    _crossings: Crossings = field(default_factory=Crossings)
 
     def convert(self, component: object, ports: object = None) -> Converted:
-        """Convert a component and all below it; ``ports`` stand for those of its signature."""
+        """Convert a component and all below it; ``ports`` stand for those of its signature.
+
+        Raises
+        ------
+        ValueError
+            If a component reads a signal of another one that no port carries.
+        """
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", category=DeprecationWarning)
-            return self._convert(component, Fragment.get(component, self), ports, is_top=True)
+            top = self._convert(component, Fragment.get(component, self), ports, is_top=True)
+        self._crossings.check()
+        return top
 
     def instance(self, component: object, reset: object = None, *, alone: bool = False) -> object:
         """Return an instance of a component, which ``reset`` resets as its domain's reset does.
@@ -91,6 +101,11 @@ class Converter:
         children = tuple(self._separate(fragment))
         if ports is None:
             ports = {name: value for name, value in _ports(component).items() if len(value[0])}
+        inner: list[Any] = [*ports.values()] if isinstance(ports, dict) else [*cast(Any, ports)]
+        self._crossings.add(
+            type(component).__name__, fragment,
+            [one[0] if isinstance(one, tuple) else Value.cast(one) for one in inner],
+        )  # fmt: skip
         design, _ = rtlil.convert_fragment(fragment, ports, "module", emit_src=False)
         fields = _fields(component)
         names = {name: fields.get(name, "") for name in ports} if isinstance(ports, dict) else {}
