@@ -68,14 +68,14 @@ ir.layers
 ir
 ir.operators
 rtl.engine
-rtl.images rtl.functions
+rtl.audio rtl.images rtl.functions
 rtl.arrays
 rtl.readers rtl.windows
 rtl.streams
 rtl.base rtl
 parts
 parts.engine
-parts.arrays parts.functions parts.images parts.readers
+parts.arrays parts.audio parts.functions parts.images parts.readers
 parts.streams parts.windows
 parts.base
 registers system

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import permutations
 from math import prod
 from typing import ClassVar
 
+import numpy as np
+
 from nnef_hw.arithmetic.audio.log_mel import LogMel
 from nnef_hw.arithmetic.audio.micro_frontend import MicroFrontend
-from nnef_hw.errors import UsageError
-from nnef_hw.ir import Graph, Node, Quantization, Stage, Tensor
+from nnef_hw.errors import Location, UsageError
+from nnef_hw.ir import Graph, Node, Quantization, Stage, State, Tensor
 
 __all__ = ["FRONTS", "AudioFront", "LogMelFront", "MicroFront", "put_in_front"]
 
@@ -48,9 +50,28 @@ class AudioFront(ABC):
     def samples(self, frames: int) -> int:
         """Return how many samples there are in so many frames."""
 
+    @property
+    @abstractmethod
+    def kept(self) -> int:
+        """Samples of steps before that a step reads."""
+
     @abstractmethod
     def attributes(self) -> Mapping[str, object]:
         """Return the attributes of its operator."""
+
+    @abstractmethod
+    def step(self, graph: Graph, samples: str, features: str, location: Location | None) -> Graph:
+        """Return a network that computes features of the samples of a step and those before.
+
+        Parameters
+        ----------
+        graph
+            The network, which has both tensors.
+        samples, features
+            Their names.
+        location
+            Where the features come from.
+        """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,11 +89,22 @@ class LogMelFront(AudioFront, LogMel):
         """Return how many samples there are in so many frames."""
         return self.window + (frames - 1) * self.hop
 
+    @property
+    def kept(self) -> int:
+        """Samples of steps before that a step reads."""
+        return self.reach - self.hop
+
     def attributes(self) -> Mapping[str, object]:
         """Return the attributes of a ``log_mel``."""
         before = int(self.emphasis > 0)
         own = {field.name: getattr(self, field.name) for field in fields(LogMel)}
         return {**own, "padding": [(before, 0), (0, 0)], "border": "constant"}
+
+    def step(self, graph: Graph, samples: str, features: str, location: Location | None) -> Graph:
+        """Return a network that computes features of the samples of a step and those before."""
+        attrs = {**self.attributes(), "padding": [(0, 0), (0, 0)]}
+        node = Node(self.op, (samples,), (features,), attrs, location)
+        return replace(graph, nodes=(*graph.nodes, node))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,9 +129,31 @@ class MicroFront(AudioFront, MicroFrontend):
         """Return how many samples there are in so many frames."""
         return self.window + (frames - 1) * self.hop
 
+    @property
+    def kept(self) -> int:
+        """Samples of steps before that a step reads."""
+        return self.window - self.hop
+
     def attributes(self) -> Mapping[str, object]:
         """Return the attributes of a ``micro_frontend``."""
         return {"hop": self.hop, "scale": self.scale}
+
+    def step(self, graph: Graph, samples: str, features: str, location: Location | None) -> Graph:
+        """Return the same as of any front end; what is estimated of noise is a state as well."""
+        noise = _unused(graph, f"{features}_noise")
+        after = _unused(graph, f"{features}_noise_after")
+        attrs = self.attributes()
+        nodes = (
+            Node("micro_noise", (samples, noise), (after,), {"hop": self.hop}, location),
+            Node("micro_frontend_step", (samples, noise), (features,), attrs, location),
+        )
+        shape = (1, self.channels, 1, 1)
+        made = {name: Tensor(name, shape) for name in (noise, after)}
+        state = State(np.zeros(shape), after, label=noise)
+        return replace(
+            graph, nodes=(*graph.nodes, *nodes), tensors={**graph.tensors, **made},
+            states={**graph.states, noise: state},
+        )  # fmt: skip
 
 
 FRONTS: tuple[type[AudioFront], ...] = (LogMelFront, MicroFront)
@@ -109,11 +163,14 @@ FRONTS: tuple[type[AudioFront], ...] = (LogMelFront, MicroFront)
 def put_in_front(graph: Graph, front: AudioFront) -> Graph:
     """Return a network whose input is samples of audio, of which a front end computes the old one.
 
+    A network with states runs step by step: its front end takes the new samples of a step, and
+    keeps those of steps before that its windows reach.
+
     Raises
     ------
     UsageError
         If the network has no such input, or an input of another shape than the front gives; if its
-        integers are fixed already, or it keeps states.
+        integers are fixed already.
     """
     name = _input(graph, front)
     old = graph.tensor(name)
@@ -121,12 +178,15 @@ def put_in_front(graph: Graph, front: AudioFront) -> Graph:
     frames = old.shape[axis]
     audio = _unused(graph, SAMPLES)
     features = _unused(graph, f"{name}_features")
-    attrs = front.attributes()
-    made = [
-        Tensor(audio, (1, 1, front.samples(frames), 1), quant=_samples_format()),
-        Tensor(features, (1, front.features, frames, 1), quant=old.quant),
-    ]
-    nodes = [Node(front.op, (audio,), (features,), attrs, old.location)]
+    made = [Tensor(features, (1, front.features, frames, 1), quant=old.quant)]
+    if graph.states:
+        begun = _keeping(graph, front, audio, frames)
+        begun = front.step(_with(begun, made), begun.nodes[-2].name, features, old.location)
+    else:
+        made.append(Tensor(audio, (1, 1, front.samples(frames), 1), quant=_samples_format()))
+        node = Node(front.op, (audio,), (features,), front.attributes(), old.location)
+        begun = replace(graph, nodes=(node,))
+    nodes = [*begun.nodes]
     rows = [axis, *(n for n in range(1, len(old.shape)) if n != axis and old.shape[n] > 1)]
     if rows == sorted(rows):
         # frames come before features: their order has to change
@@ -136,9 +196,31 @@ def put_in_front(graph: Graph, front: AudioFront) -> Graph:
         features = turned
     shape = {"shape": list(old.shape), "axis_start": 0, "axis_count": -1}
     nodes.append(Node("reshape", (features,), (name,), shape, old.location))
-    tensors = {**{tensor.name: tensor for tensor in made}, **graph.tensors}
     inputs = tuple(audio if other == name else other for other in graph.inputs)
-    return replace(graph, inputs=inputs, nodes=(*nodes, *graph.nodes), tensors=tensors)
+    whole = replace(begun, inputs=inputs, nodes=(*nodes, *graph.nodes))
+    return _with(whole, made)
+
+
+def _with(graph: Graph, made: Sequence[Tensor]) -> Graph:
+    return replace(graph, tensors={**{tensor.name: tensor for tensor in made}, **graph.tensors})
+
+
+def _keeping(graph: Graph, front: AudioFront, audio: str, frames: int) -> Graph:
+    """Return the beginning of a network: samples of a step behind those that are kept.
+
+    They are the result of the last node but one; the last one gives what is kept of them.
+    """
+    past, both, kept = (_unused(graph, f"{audio}_{name}") for name in ("past", "rows", "kept"))
+    new = front.samples(frames + 1) - front.samples(1)
+    counts = {audio: new, past: front.kept, both: front.kept + new, kept: front.kept}
+    made = [Tensor(name, (1, 1, n, 1), quant=_samples_format()) for name, n in counts.items()]
+    part = {"axes": [2], "begin": [new], "end": [new + front.kept], "stride": [1]}
+    nodes = (
+        Node("concat", (past, audio), (both,), {"axis": 2}),
+        Node("slice", (both,), (kept,), part),
+    )
+    state = State(np.zeros((1, 1, front.kept, 1)), kept, label=past)
+    return _with(replace(graph, nodes=nodes, states={**graph.states, past: state}), made)
 
 
 def _input(graph: Graph, front: AudioFront) -> str:
@@ -146,12 +228,6 @@ def _input(graph: Graph, front: AudioFront) -> str:
         raise UsageError(
             f"{front.op} cannot be put in front of model {graph.name!r}: its integers are fixed",
             remedy="put it in front of the model that was quantized",
-        )
-    if graph.states:
-        raise UsageError(
-            f"{front.op} cannot be put in front of model {graph.name!r}, which keeps states: it "
-            "would hear a window of samples anew in every step",
-            remedy="give it features of the host, or a network of whole windows with --stream time",
         )
     names = ", ".join(graph.inputs)
     if front.network_input is None and len(graph.inputs) > 1:

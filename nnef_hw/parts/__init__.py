@@ -13,6 +13,7 @@ from nnef_hw.parts.arrays.matrix import MatrixProduct
 from nnef_hw.parts.arrays.requantizer import AverageRequantizer, Requantizer, TfliteRequantizer
 from nnef_hw.parts.arrays.weight_writer import RowWriter, WeightWriter
 from nnef_hw.parts.arrays.weights import WeightMemory, WeightRom
+from nnef_hw.parts.audio.micro_frontend import MicroFrontend
 from nnef_hw.parts.base.part import Part, Pipe, WindowPart
 from nnef_hw.parts.functions.argmax import Argmax
 from nnef_hw.parts.functions.causal_mask import CausalMask
@@ -84,6 +85,7 @@ __all__ = [
     "Lookup",
     "MatrixProduct",
     "MaxPool",
+    "MicroFrontend",
     "Normalize",
     "Pack",
     "Pad",

@@ -208,7 +208,11 @@ class _Chooser:
         """Raise SampleError if a tensor needs samples to be quantized."""
         graph = self._graph
         needing = [*graph.inputs, *(node.name for node in graph.nodes if needs_format(node))]
-        missing = [name for name in needing if graph.tensor(name).quant is None]
+        missing = [
+            name
+            for name in needing
+            if graph.tensor(name).quant is None and self._formats.only(name) is None
+        ]
         if not missing:
             return
         what = "is not quantized"

@@ -236,11 +236,22 @@ class LogMelFeatures(Features):
     attributes = LogMelAttributes
 
 
-@rules("micro_frontend")
+@rules("micro_frontend", "micro_frontend_step")
 class MicroFeatures(Features):
     """A format for a ``micro_frontend``, up to what loud sounds reach."""
 
     attributes = MicroFrontendAttributes
+
+
+@rules("micro_noise")
+class MicroNoise(Rule):
+    """The format of estimates of noise: integers of 32 bits."""
+
+    only = QType(32, signed=False, scale=1.0)
+
+    def format(self, formats: Formats, node: Node) -> QType:
+        del formats, node
+        return self.only
 
 
 class Arithmetic(Computed):

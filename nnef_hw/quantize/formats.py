@@ -124,8 +124,20 @@ class Formats:
             self._of_groups[group] = self._shared_by(group)
         return self._of_groups[group]
 
+    def only(self, name: str) -> QType | None:
+        """Return the format of a tensor that an operator allows no other for, if there is one.
+
+        It may be the operator of what shares its format because of a state.
+        """
+        nodes = (self.graph.producer(other) for other in sorted(self._groups.get(name, {name})))
+        found = (rules[node.op].only for node in nodes if node is not None)
+        return next((qtype for qtype in found if qtype is not None), None)
+
     def _shared_by(self, group: frozenset[str]) -> QType:
         names = sorted(group, key=lambda name: (name not in self._states, name))
+        only = self.only(names[0])
+        if only is not None:
+            return only
         for name in names:
             source_format = self.authors(name)
             if source_format is not None:
@@ -335,6 +347,8 @@ class Rule(ABC):
 
     has_headroom: ClassVar[bool] = False
     """Whether results may well be greater than samples show."""
+    only: ClassVar[QType | None] = None
+    """The format of every result, of a state that takes it over as well; None if it varies."""
 
     @abstractmethod
     def format(self, formats: Formats, node: Node) -> QType:

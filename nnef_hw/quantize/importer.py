@@ -181,7 +181,7 @@ def _log_mel(builder: FixedBuilder, node: Node) -> Node:
         return node.with_attrs(requant=choose_log_mel(front, target, scale_of(source)))
 
 
-@converts("micro_frontend")
+@converts("micro_frontend", "micro_frontend_step")
 def _micro_frontend(builder: FixedBuilder, node: Node) -> Node:
     source, target = _audio(builder, node), builder.take_format(node)
     if source != AUDIO:
@@ -195,6 +195,12 @@ def _micro_frontend(builder: FixedBuilder, node: Node) -> Node:
     with located(node):
         requant = choose_requant([factor], target, mult_bits=_FEATURE_MULT_BITS)
     return node.with_attrs(requant=requant)
+
+
+@converts("micro_noise")
+def _micro_noise(builder: FixedBuilder, node: Node) -> Node:
+    builder.take_format(node)
+    return node
 
 
 def _audio(builder: FixedBuilder, node: Node) -> QType:

@@ -15,9 +15,10 @@ from weight_cases import weight_cases
 
 from nnef_hw.arithmetic.audio.log_mel import LogMel as LogMelFront
 from nnef_hw.arithmetic.audio.log_mel import choose_log_mel
+from nnef_hw.arithmetic.audio.micro_frontend import MicroFrontend as MicroFront
 from nnef_hw.arithmetic.integer_functions import IntegerNormalizeRequant
 from nnef_hw.arithmetic.normalization import NormalizeRequant
-from nnef_hw.arithmetic.numerics import QType, Requant, signed_bits
+from nnef_hw.arithmetic.numerics import QType, Requant, choose_requant, signed_bits
 from nnef_hw.arithmetic.tables import unary_table
 from nnef_hw.arithmetic.tflite.division import tflite_quotient
 from nnef_hw.arithmetic.tflite.numerics import TfliteRequant, tflite_exp_table
@@ -28,6 +29,7 @@ from nnef_hw.parts.arrays.array import SystolicArray
 from nnef_hw.parts.arrays.fast_array import FastArray
 from nnef_hw.parts.arrays.requantizer import Requantizer, TfliteRequantizer
 from nnef_hw.parts.arrays.weights import WeightRom
+from nnef_hw.parts.audio.micro_frontend import MicroFrontend
 from nnef_hw.parts.functions.argmax import Argmax
 from nnef_hw.parts.functions.corrected_table import corrected_table
 from nnef_hw.parts.functions.integer_normalize import IntegerNormalize
@@ -97,6 +99,7 @@ def component_cases(device: Device) -> Iterator[Case]:
     yield from _normalizations(device)
     yield from _integer_normalizations(device)
     yield from _log_mels(device)
+    yield from _micro_frontends(device)
     yield from stream_cases(device)
     yield from tap_cases(device)
     yield from matrix_cases(device)
@@ -127,6 +130,19 @@ def _log_mels(device: Device) -> Iterator[Case]:
             ram=device.ram,
         )  # fmt: skip
         yield Case(part, {"requant": requant})
+
+
+def _micro_frontends(device: Device) -> Iterator[Case]:
+    """Of a stream and of clips, with codes of 8 and of 16 bits."""
+    codes = QType(8, signed=True, scale=26 / 255, zero_point=-128)
+    features = QType(16, signed=False, scale=1.0)
+    for hop, frames, target, factor in [(160, 0, codes, 256 / 666), (320, 4, features, 1.0)]:
+        part = MicroFrontend(
+            hop=hop, frames=frames, out_bits=target.bits, out_signed=target.signed,
+            in_dsp=device.family.has_wide_products, ram=device.ram,
+        )  # fmt: skip
+        requant = choose_requant([factor], target, mult_bits=24)
+        yield Case(part, {"front": MicroFront(hop), "requant": requant})
 
 
 def _normalizations(device: Device) -> Iterator[Case]:

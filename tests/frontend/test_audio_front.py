@@ -19,7 +19,7 @@ from nnef_hw.ir import Quantization
 from nnef_hw.passes import simplify
 from nnef_hw.passes.time.stream_time import StreamTime
 from nnef_hw.quantize import Scheme, quantize
-from nnef_hw.reference import run_fixed, run_float
+from nnef_hw.reference import run_fixed, run_float, trace_fixed
 from nnef_hw.testing import GraphBuilder
 
 SIZES = {"window": 64, "hop": 32, "points": 64, "bands": 4}
@@ -152,6 +152,35 @@ def test_steps_of_a_stream_equal_windows(rng, graph):
     streamed = run_fixed(step, {"audio": steps})["y"][0]
     np.testing.assert_array_equal(streamed[-7:, :, -1], whole[:, :, -1])
     assert rows["audio"].rows == 32
+
+
+@pytest.mark.parametrize("front", [SMALL, MicroFront()], ids=["log_mel", "micro_frontend"])
+def test_a_network_with_states_hears_a_stream(rng, front, tmp_path):
+    """Features of its steps are those of one long window that begins in silence."""
+    g = GraphBuilder("net")
+    past = g.state("past", np.zeros((1, 3, 1, 1)))
+    x = g.conv(g.input("x", (1, front.features, 2, 1)), rng.normal(size=(3, front.features, 2, 1)))
+    g.update(past, g.op("add", x, past, name="y"))
+    heard = put_in_front(g.build("y"), front)
+    hop = front.hop
+    assert heard.tensor("audio").shape == (1, 1, 2 * hop, 1)
+    x = sounds(rng, 10 * hop)["swelling"]
+    steps = x.reshape(1, 5, 1, 1, 2 * hop, 1)
+    fixed = quantize(simplify(heard), {"audio": steps / 32_768}, Scheme())
+    save(fixed, tmp_path / "net.nnef.tgz")
+    [front_node] = [n for n in fixed.nodes if n.op in ("log_mel", "micro_frontend_step")]
+    found = trace_fixed(load(tmp_path / "net.nnef.tgz"), {"audio": steps})[front_node.name]
+    codes = found[0].transpose(0, 2, 1, 3).reshape(10, -1)
+    silent = np.concatenate([np.zeros(front.kept, np.int64), x])[None]
+    requant = front_node.attrs["requant"]
+    if front is SMALL:
+        expected = requant.apply(silent[:, 1:], before=silent[:, :1])[0]
+    else:
+        expected = requant.apply(front.apply(silent)[0])
+    np.testing.assert_array_equal(codes, expected)
+    real = run_float(heard, {"audio": steps / 32_768})["y"]
+    fixed_y = fixed.tensor("y").qtype.dequantize(run_fixed(fixed, {"audio": steps})["y"])
+    assert np.abs(fixed_y - real).max() < 0.1 * np.abs(real).max()
 
 
 def test_micro_frontend_has_no_steps_yet(rng):

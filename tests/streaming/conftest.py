@@ -175,7 +175,9 @@ class Simulation:
         }
         seed = int(self.rng.integers(1 << 30))
         counts = {port.name: port.beats * frames for port in self.plan.outputs}
-        done = self.simulator.run_streams(words, counts, stall=stall, seed=seed, idle_limit=20_000)
+        done = self.simulator.run_streams(
+            words, counts, stall=stall, seed=seed, idle_limit=20_000 + self.plan.latency
+        )
         codes = {
             port.name: unpack_frames(
                 done.payloads[port.name], port.lanes, port.bits, signed=port.signed,

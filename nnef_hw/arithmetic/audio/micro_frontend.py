@@ -200,12 +200,24 @@ class MicroFrontend:
 
     def apply(self, samples: ArrayLike) -> IntArray:
         """Return the features [..., frames, channels] of samples of 16 bits [..., samples]."""
+        silence = np.zeros((*np.shape(samples)[:-1], self.channels), np.int64)
+        return self.go_on(samples, silence)[0]
+
+    def go_on(self, samples: ArrayLike, noise: IntArray) -> tuple[IntArray, IntArray]:
+        """Return the features of samples, and the noise estimated after them.
+
+        Parameters
+        ----------
+        samples
+            Of 16 bits, [..., samples].
+        noise
+            What was estimated before them, [..., channels].
+        """
         signals = self.spectra(samples)
-        noise = np.zeros((*signals.shape[:-2], self.channels), np.int64)
         features = np.zeros_like(signals)
         for n in range(signals.shape[-2]):
             features[..., n, :], noise = self.reduce(signals[..., n, :], noise)
-        return features
+        return features, noise
 
 
 def rounded_root(numbers: IntArray) -> IntArray:

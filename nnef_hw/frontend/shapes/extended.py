@@ -342,6 +342,24 @@ def _micro_frontend(call: Call) -> list[Shape]:
     return [(call.inputs[0].shape[0], front.channels, front.frames(samples), 1)]
 
 
+def _micro_frontend_step(call: Call) -> list[Shape]:
+    [shape] = _micro_frontend(call)
+    _micro_noise(call)
+    return [shape]
+
+
+def _micro_noise(call: Call) -> list[Shape]:
+    [(batch, channels, _, _)] = _micro_frontend(call)
+    noise = call.inputs[1]
+    if noise.shape != (batch, channels, 1, 1):
+        raise call.error(
+            f"{noise.name!r} of shape {list(noise.shape)} is not the noise of {channels} channels",
+            f"give it the shape {[batch, channels, 1, 1]}",
+            at="noise",
+        )
+    return [noise.shape]
+
+
 def _samples(call: Call) -> int:
     """Return how many samples of audio there are."""
     shape = call.inputs[0].shape
@@ -438,6 +456,8 @@ _RULES: dict[str, Rule] = {
     "integer_softmax": _integer_softmax,
     "log_mel": _log_mel,
     "micro_frontend": _micro_frontend,
+    "micro_frontend_step": _micro_frontend_step,
+    "micro_noise": _micro_noise,
     "topk": _topk,
     "one_hot": _one_hot,
     "trilu": _trilu,

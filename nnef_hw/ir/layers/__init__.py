@@ -4,7 +4,7 @@ The fixed reference runs :meth:`Layer.compute`; architectures read the same fiel
 No layer here knows hardware, but the geometry of its windows.
 """
 
-from nnef_hw.ir.layers.audio import LogMelFront, MicroFront
+from nnef_hw.ir.layers.audio import LogMelFront, MicroFront, MicroFrontStep, MicroNoise
 from nnef_hw.ir.layers.contraction import Contraction
 from nnef_hw.ir.layers.convolution import Convolution
 from nnef_hw.ir.layers.elementwise import Elementwise, Extremum, Product, Quotient, Sum
@@ -49,6 +49,8 @@ __all__ = [
     "LogMelFront",
     "MaxPool",
     "MicroFront",
+    "MicroFrontStep",
+    "MicroNoise",
     "Move",
     "Normalization",
     "Pad",

@@ -11,7 +11,7 @@ from nnef_hw.ir.graph import Node
 from nnef_hw.ir.layers.layer import Codes, Layer, layers
 from nnef_hw.ir.operators.audio import LogMelAttributes, MicroFrontendAttributes
 
-__all__ = ["LogMelFront", "MicroFront"]
+__all__ = ["LogMelFront", "MicroFront", "MicroFrontStep", "MicroNoise"]
 
 
 @layers("log_mel")
@@ -74,3 +74,36 @@ class MicroFront(Layer):
         [x] = codes
         features = self.front.apply(x[:, 0, :, 0]).transpose(0, 2, 1)[..., None]
         return self.requant.apply(features)
+
+
+@layers("micro_frontend_step")
+class MicroFrontStep(MicroFront):
+    """The front end of TensorFlow Lite Micro, given the noise that steps before estimated."""
+
+    def compute(self, *codes: Codes) -> Codes:
+        x, noise = codes
+        features, _ = self.front.go_on(x[:, 0, :, 0], noise[:, :, 0, 0])
+        return self.requant.apply(features.transpose(0, 2, 1)[..., None])
+
+
+@layers("micro_noise")
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MicroNoise(Layer):
+    """The noise that the front end of TensorFlow Lite Micro has estimated after a step.
+
+    Parameters
+    ----------
+    front
+        Its integers.
+    """
+
+    front: MicroFrontend
+
+    @classmethod
+    def read(cls, node: Node) -> dict[str, object]:
+        return {"front": node.attributes(MicroFrontendAttributes).front}
+
+    def compute(self, *codes: Codes) -> Codes:
+        x, noise = codes
+        _, found = self.front.go_on(x[:, 0, :, 0], noise[:, :, 0, 0])
+        return found[..., None, None]

@@ -99,8 +99,8 @@ class MicroFrontendAttributes(FrontAttributes):
 
     @classmethod
     def parse(cls, attrs: Mapping[str, Any]) -> Self:
-        """Return the attributes of a node."""
-        return cls(front=MicroFrontend(attrs["hop"]), scale=attrs["scale"])
+        """Return the attributes of a node; an estimate of noise has no scale."""
+        return cls(front=MicroFrontend(attrs["hop"]), scale=attrs.get("scale", 1.0))
 
     @property
     def limits(self) -> tuple[float, float]:
@@ -131,10 +131,26 @@ OPERATORS = (
     ),
     CanonicalOperator(
         "micro_frontend",
-        _FRONT | {Trait.FIXED_MODEL_ALONE},
+        _FRONT,
         attributes=frozenset({"hop", "scale"}),
         parsed=MicroFrontendAttributes,
         requant=Requant,
-        hardware="none yet; the fixed model computes it",
+        hardware="a program: window, transform, filters, noise, gain, logarithm",
+    ),
+    CanonicalOperator(
+        "micro_frontend_step",
+        _FRONT,
+        attributes=frozenset({"hop", "scale"}),
+        parsed=MicroFrontendAttributes,
+        requant=Requant,
+        hardware="the same, whose noise stays in it",
+    ),
+    CanonicalOperator(
+        "micro_noise",
+        _FRONT,
+        attributes=frozenset({"hop"}),
+        parsed=MicroFrontendAttributes,
+        requant=None,
+        hardware="stays in the front end that reads it",
     ),
 )

@@ -68,8 +68,6 @@ class Trait(Enum):
     """Means the same on [1, C, L] as on [1, C, L, 1]."""
     ALIGNED = auto()
     """Every operand has the axes of the result."""
-    FIXED_MODEL_ALONE = auto()
-    """No architecture has hardware for it: the fixed model computes it."""
 
     PER_AXIS = auto()
     """Some of its attributes have an item for each axis of the image."""

@@ -141,7 +141,7 @@ def _log_mel(case: _Case) -> Taps:
     )
 
 
-@_taps("micro_frontend")
+@_taps("micro_frontend", "micro_frontend_step", "micro_noise")
 def _micro_frontend(case: _Case) -> Taps:
     raise NotInStepsError(
         "it reduces the noise that it has estimated since the window's first frame",

@@ -20,6 +20,7 @@ from nnef_hw.streaming.layers import (
     integer_normalize,
     interpolate,
     log_mel,
+    micro_frontend,
     normalize,
     places,
     pool,
@@ -27,7 +28,7 @@ from nnef_hw.streaming.layers import (
     table,
 )
 from nnef_hw.streaming.layers.kept_caches import find_kept_caches
-from nnef_hw.streaming.layers.kept_rows import KeptRows, find_kept_rows
+from nnef_hw.streaming.layers.kept_rows import KeptRows, find_kept_noise, find_kept_rows
 from nnef_hw.streaming.layers.layer import StreamContext, StreamLayer, lowers
 from nnef_hw.streaming.layers.state import DelayLayer, state_layers
 
@@ -35,11 +36,11 @@ __all__ = ["lower"]
 
 LAYERS = (
     argmax, contraction, conv, data_movement, eltwise, integer_normalize, interpolate, log_mel,
-    normalize, places, pool, softmax, table,
+    micro_frontend, normalize, places, pool, softmax, table,
 )  # fmt: skip
 """The modules that register how nodes become layers."""
 
-lowers.require_all(Trait.FIXED_MODEL_ALONE)
+lowers.require_all()
 
 
 def lower(graph: Graph) -> LayerGraph:
@@ -64,7 +65,7 @@ def _lowered(graph: Graph) -> LayerGraph:
     streams.update({name: name for name in graph.states})
     inputs = _ports("i", graph, graph.inputs, order.inputs, streams)
     layers: list[StreamLayer[Any]] = []
-    keeping, caches = find_kept_rows(graph), find_kept_caches(graph)
+    keeping, caches = find_kept_noise(graph, find_kept_rows(graph)), find_kept_caches(graph)
     for node in graph.nodes:
         if node.op == "split_steps":
             # Its steps follow each other in the stream already.

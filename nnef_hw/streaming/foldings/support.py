@@ -130,11 +130,6 @@ def _has_layers(graph: Graph, order: StreamOrder) -> bool:
 def _problems(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
     """Yield reasons and remedies."""
     attrs = node.attrs
-    if node.has(Trait.FIXED_MODEL_ALONE):
-        yield (
-            "there is no hardware for it yet",
-            f"begin the network behind it (--inputs {node.name}), and let the host compute it",
-        )
     if isinstance(attrs.get("requant"), TfliteAddRequant):
         formats = [graph.tensor(name).qtype for name in node.inputs]
         bits = max(qtype.bits for qtype in formats if qtype is not None)

@@ -15,10 +15,10 @@ from typing import NamedTuple
 import numpy as np
 
 from nnef_hw.ir import Graph, Node, State, Trait
-from nnef_hw.ir.layers import Convolution, LogMelFront, Pool, layer_of
+from nnef_hw.ir.layers import Convolution, LogMelFront, MicroFrontStep, MicroNoise, Pool, layer_of
 from nnef_hw.ir.operators import SliceAttributes
 
-__all__ = ["KeptRows", "Keeping", "find_kept_rows", "is_put_back"]
+__all__ = ["KeptRows", "Keeping", "find_kept_noise", "find_kept_rows", "is_put_back"]
 
 _ROWS = 2
 """Axis of rows in [1, C, H, W]: the outermost of a stream."""
@@ -80,6 +80,34 @@ def find_kept_rows(graph: Graph) -> Keeping:
     return Keeping(rows, frozenset(states), frozenset(nodes))
 
 
+def find_kept_noise(graph: Graph, keeping: Keeping) -> Keeping:
+    """Find the noise that front ends of a graph estimate and keep, beside rows.
+
+    That is a state whose next value is a ``micro_noise`` of the same samples that its front end
+    reads, which have to be kept rows.
+    """
+    states, nodes = set[str](), set[str]()
+    for name, state in graph.states.items():
+        node = graph.producer(state.result)
+        if node is None or node.op != "micro_noise" or node.inputs[1] != name:
+            continue
+        samples = node.inputs[0]
+        fronts = [reader for reader in graph.consumers(name) if reader is not node]
+        is_alone = not graph.consumers(node.name) and not {name, node.name} & {*graph.outputs}
+        if (
+            samples in keeping.rows
+            and is_alone
+            and len(fronts) == 1
+            and fronts[0].op == "micro_frontend_step"
+            and fronts[0].inputs[0] == samples
+            and fronts[0].attrs["hop"] == node.attrs["hop"]
+            and not state.initial.any()
+        ):
+            states.add(name)
+            nodes.add(node.name)
+    return Keeping(keeping.rows, keeping.states | states, keeping.nodes | nodes)
+
+
 def _views(graph: Graph, name: str) -> Iterator[str]:
     """Yield the moves of a state, each read by the next one."""
     while len(readers := graph.consumers(name)) == 1 and readers[0].has(Trait.MOVES):
@@ -128,13 +156,18 @@ def _kept(graph: Graph, name: str, state: State, handed_on: list[str]) -> dict[s
     source = both.inputs[1]
     past, new = (graph.tensor(operand).shape[_ROWS] for operand in both.inputs)
     next_value, results = _sliced(graph, state.result)
+    is_source = past == new and source in results
+    if is_source:
+        # as many as are new: all of these
+        results = results[: results.index(source)]
     handed_on += [both.name, *results]
     if (
         graph.tensor(source).data is not None
-        or next_value not in graph.consumers(both.name)
-        or _range_of(next_value) != (new, new + past)
+        or not (
+            is_source or _are_last(graph, next_value, {both.name: new + past, source: new}, past)
+        )
         or any(len(graph.consumers(result)) != (n > 0) for n, result in enumerate(results))
-        or not is_put_back(graph, [*reversed(results), name, *views])
+        or not is_put_back(graph, [*is_source * [source], *reversed(results), name, *views])
         or not {name, *handed_on}.isdisjoint(graph.outputs)
         or [other.result for other in graph.states.values()].count(state.result) > 1
     ):
@@ -161,6 +194,14 @@ def _kept(graph: Graph, name: str, state: State, handed_on: list[str]) -> dict[s
     return found
 
 
+def _are_last(graph: Graph, node: Node | None, rows: Mapping[str, int], count: int) -> bool:
+    """Whether a node takes the last rows of a tensor of so many, or of the new ones among them."""
+    return any(
+        node in graph.consumers(name) and _range_of(node) == (end - count, end)
+        for name, end in rows.items()
+    )
+
+
 def _range_of(node: Node | None) -> tuple[int, int] | None:
     """Return the rows that a slice takes; None of another node."""
     if node is None or node.op != "slice":
@@ -180,10 +221,12 @@ def _are_windows(graph: Graph, rows: str, readers: Sequence[Node], code: int) ->
 
 def _keeps_samples(graph: Graph, front: Node, operand: str, code: int) -> bool:
     """Whether a front end of audio reads samples, of which it keeps those of steps before."""
-    layer = layer_of(graph, front)
+    layer, rows = layer_of(graph, front), graph.tensor(operand).shape[_ROWS]
+    if isinstance(layer, MicroFrontStep | MicroNoise):
+        return not code and (rows - layer.front.window) % layer.front.hop == 0
     if not isinstance(layer, LogMelFront) or code != layer.source.zero_point:
         return False
-    spec, rows = layer.requant.front, graph.tensor(operand).shape[_ROWS]
+    spec = layer.requant.front
     return not layer.before and (rows - spec.reach) % spec.hop == 0
 
 

@@ -134,7 +134,7 @@ class Bench:
         done = runner.run_streams(
             {name: vectors[name] for name in self.inputs},
             {name: len(items) for name, items in self.outputs.items()},
-            stall=0.5, seed=int(self._rng.integers(1 << 30)), idle_limit=5000,
+            stall=0.5, seed=int(self._rng.integers(1 << 30)), idle_limit=70_000,
             drain=64 if self.operands else 0,
         )  # fmt: skip
         for name in self.outputs:

@@ -8,7 +8,7 @@ from audio import sounds
 
 from nnef_hw.boards import find_board
 from nnef_hw.errors import UnsupportedError
-from nnef_hw.frontend.audio_front import LogMelFront, MicroFront, put_in_front
+from nnef_hw.frontend.audio_front import LogMelFront, put_in_front
 from nnef_hw.passes import simplify
 from nnef_hw.passes.time.stream_time import StreamTime
 from nnef_hw.quantize import quantize
@@ -67,9 +67,3 @@ def test_samples_that_no_frame_reads_are_refused(rng):
     fixed = fixed_of(replace(heard, tensors={**heard.tensors, "audio": longer}), rng)
     with pytest.raises(UnsupportedError, match="215 samples are not 6 frames of 60 samples"):
         lower(fixed)
-
-
-def test_micro_frontend_is_refused(rng):
-    fixed = fixed_of(hearing(rng, MicroFront()), rng)
-    with pytest.raises(UnsupportedError, match="no hardware for it yet"):
-        schedule(fixed, find_board("icebreaker"))
