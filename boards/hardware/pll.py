@@ -258,15 +258,18 @@ class AroraPll(Pll):
         """Primitive behind the clock pin ``clk_in``."""
         from amaranth import C, Instance
 
-        # apycula enables every output unless it is told otherwise
+        # apycula enables every output unless it is told otherwise, and cannot read its own dividers
         unused = {f"p_CLKOUT{n}_EN": "FALSE" for n in range(1, 7)}
+        unused |= {f"p_ODIV{n}_SEL": 8 for n in range(1, 7)}
         return Instance(
             "PLLA",
             p_FCLKIN=f"{self.input_mhz:g}",
             p_IDIV_SEL=self.idiv,
             p_FBDIV_SEL=1,
             p_MDIV_SEL=self.mdiv,
+            p_MDIV_FRAC_SEL=0,
             p_ODIV0_SEL=self.odiv,
+            p_ODIV0_FRAC_SEL=0,
             p_CLKOUT0_EN="TRUE",
             **unused,
             p_CLKFB_SEL="INTERNAL",

@@ -5,7 +5,10 @@ import threading
 from pathlib import Path
 
 import pytest
+from amaranth.back import verilog
+from amaranth.hdl import ClockDomain, ClockSignal, Module, Signal
 
+from nnef_hw.boards import find_board
 from nnef_hw.errors import TargetError, ToolError, UnroutedError
 from nnef_hw.hardware.families import ARORA, ECP5, GOWIN, ICE40
 from nnef_hw.place.nextpnr import mapping, nextpnr
@@ -457,6 +460,21 @@ def test_wrong_verilog_is_a_tool_error(tmp_path):
         map_only(
             tmp_path / "wrong.v", top="top", family=ECP5, device="85k", out_dir=tmp_path / "build"
         )
+
+
+def test_clock_generator_of_arora_becomes_a_bitstream(tmp_path):
+    """Apycula reads every divider, and has defaults that it cannot read."""
+    design, ports = Module(), [Signal(name="clk"), Signal(name="led")]
+    clock, locked, toggle = Signal(), Signal(), Signal()
+    design.domains.fast = ClockDomain(reset_less=True)
+    pll = find_board("tang_primer_25k").clock(75)
+    design.submodules.pll = pll.instance(ports[0], clock, locked)
+    design.d.comb += [ClockSignal("fast").eq(clock), ports[1].eq(toggle & locked)]
+    design.d.fast += toggle.eq(~toggle)
+    source = tmp_path / "pll.v"
+    source.write_text(verilog.convert(design, name="top", ports=ports, strip_internal_attrs=True))
+    result = run(source, ARORA, tmp_path / "build", frequency_mhz=75.0)
+    assert (tmp_path / "build" / result.files["bitstream"]).stat().st_size > 100_000
 
 
 def test_map_only_counts_cells(source, family, tmp_path):
