@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from nnef_hw.arithmetic.records import Fields
 from nnef_hw.errors import Location
 from nnef_hw.ir import Graph, Node, State, Tensor, verify
 from nnef_hw.reference.real.registry import NUMPY_DTYPES, Evaluation, evaluate
@@ -139,7 +140,7 @@ class GraphBuilder:
 
     def reshape(self, x: str, shape: Sequence[int], name: str | None = None) -> str:
         """Add a reshape to a whole shape."""
-        attrs: dict[str, Any] = {"axis_start": 0, "axis_count": -1}
+        attrs: Fields = {"axis_start": 0, "axis_count": -1}
         node = self.op("reshape", x, name=name, shape=shape, **attrs)
         self._nodes[-1] = self._nodes[-1].with_attrs(shape=list(shape))
         return node

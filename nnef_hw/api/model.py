@@ -8,7 +8,6 @@ from dataclasses import fields, replace
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from rich.console import RenderableType
 
@@ -18,6 +17,7 @@ from nnef_hw.api.show import Shown
 from nnef_hw.api.survey import Check, Survey
 from nnef_hw.architectures import ARCHITECTURES, AUTO
 from nnef_hw.arithmetic.arrays import Array
+from nnef_hw.arithmetic.records import Fields
 from nnef_hw.boards import BOARDS, Board, find_board, find_boards
 from nnef_hw.errors import UsageError
 from nnef_hw.explore import STAGES, Point, Sweep, explore
@@ -350,6 +350,6 @@ def _scheme(scheme: Scheme, options: Mapping[str, object]) -> Scheme:
                 remedy=f"{meant}choose of {', '.join(known)}",
             )
     try:
-        return replace(scheme, **dict[str, Any](options))
+        return replace(scheme, **Fields(options))
     except ValueError as error:
         raise UsageError(str(error).removeprefix("Scheme ")) from error

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Literal, TypedDict
+from typing import Literal, TypedDict
 
 import numpy as np
 from rich.console import RenderableType
@@ -29,6 +29,7 @@ from nnef_hw.flow.options import BuildOptions, PlannedModel
 from nnef_hw.flow.pipeline import build
 from nnef_hw.flow.summary import make_report
 from nnef_hw.hardware.devices import Target
+from nnef_hw.parts.base.untyped import Hardware
 from nnef_hw.reference import dequantize_outputs, quantize_inputs, run_fixed
 from nnef_hw.report.model.device import ResourceUse
 from nnef_hw.report.model.layers import LayerReport
@@ -137,7 +138,7 @@ class Plan(Shown):
         """The report as a page of HTML."""
         return render_html(self.report, self._timeline)
 
-    def component(self) -> Any:
+    def component(self) -> Hardware:
         """Return the accelerator as an Amaranth component, for a design of your own.
 
         Its streams are ``i`` and ``o`` (``i_NAME`` if there are several), with ``payload.data``, an

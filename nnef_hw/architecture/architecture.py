@@ -18,6 +18,7 @@ from nnef_hw.architecture.room import WeightRoom
 from nnef_hw.errors import NnefHwError, UsageError
 from nnef_hw.hardware.devices import Resources, Target
 from nnef_hw.ir import Graph
+from nnef_hw.parts.base.untyped import Hardware
 from nnef_hw.parts.readers.reader import Reader
 from nnef_hw.parts.streams.stream import make_fifo
 from nnef_hw.report.model.report import Insides
@@ -446,7 +447,7 @@ class Architecture(ABC, Generic[P]):
     @abstractmethod
     def component(
         self, plan: P, graph: Graph, *, restartable: bool = False, counted: bool = False
-    ) -> Any:
+    ) -> Hardware:
         """Return the accelerator as an Amaranth component.
 
         Its ports are those of the plan: ``i``, ``o``...; with ``restartable`` also ``restart`` and

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.arithmetic.numerics import FloatArray, IntArray, QType
+from nnef_hw.arithmetic.records import JsonObject
 
 __all__ = ["FeatureScales"]
 
@@ -81,7 +81,7 @@ class FeatureScales:
         }
 
     @classmethod
-    def from_json(cls, value: dict[str, Any]) -> FeatureScales:
+    def from_json(cls, value: JsonObject) -> FeatureScales:
         """Convert JSON values of :meth:`to_json`."""
         scale, zero_point = tuple(value["scale"]), tuple(value["zero_point"])
         return cls(value["axis"], tuple(map(float, scale)), tuple(map(int, zero_point)))

@@ -9,12 +9,12 @@ and what the kernels of Deeploy (https://github.com/pulp-platform/Deeploy,
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from nnef_hw.arithmetic.numerics import IntArray
+from nnef_hw.arithmetic.records import JsonObject
 
 __all__ = [
     "SCALE_BITS",
@@ -101,7 +101,7 @@ class IntegerNormalizeRequant:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, value: dict[str, Any]) -> IntegerNormalizeRequant:
+    def from_json(cls, value: JsonObject) -> IntegerNormalizeRequant:
         """Inverse of :meth:`to_json`."""
         return cls(**value)
 

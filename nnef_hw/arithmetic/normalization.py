@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,6 +21,7 @@ from nnef_hw.arithmetic.numerics import (
     IntArray,
     QType,
 )
+from nnef_hw.arithmetic.records import JsonObject
 
 __all__ = [
     "FACTOR_BITS",
@@ -166,7 +167,7 @@ class NormalizeRequant:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, value: dict[str, Any]) -> NormalizeRequant:
+    def from_json(cls, value: JsonObject) -> NormalizeRequant:
         """Inverse of :meth:`to_json`."""
         return cls(**value)
 

@@ -8,12 +8,12 @@ a code.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from nnef_hw.arithmetic.arrays import FloatArray, IntArray
+from nnef_hw.arithmetic.records import JsonObject
 
 __all__ = [
     "MAX_PRODUCT_BITS",
@@ -136,7 +136,7 @@ class QType:
         }
 
     @classmethod
-    def from_json(cls, value: dict[str, Any]) -> QType:
+    def from_json(cls, value: JsonObject) -> QType:
         """Inverse of :meth:`to_json`."""
         scale = value["scale"]
         return cls(
@@ -241,7 +241,7 @@ class Requant:
         return {**value, "offset": list(self.offset)} if self.offset else value
 
     @classmethod
-    def from_json(cls, value: dict[str, Any]) -> Requant:
+    def from_json(cls, value: JsonObject) -> Requant:
         """Inverse of :meth:`to_json`."""
         lists: dict[str, tuple[int, ...]] = {
             key: tuple(value[key]) for key in ("mult", "offset") if key in value
@@ -402,7 +402,7 @@ class AddRequant:
         }
 
     @classmethod
-    def from_json(cls, value: dict[str, Any]) -> AddRequant:
+    def from_json(cls, value: JsonObject) -> AddRequant:
         """Inverse of :meth:`to_json`."""
         first, second = value["mult"]
         return cls(**{**value, "mult": (first, second)})

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 from rich.console import Console
 
+from nnef_hw.arithmetic.records import Fields
 from nnef_hw.errors import NnefHwError, UsageError
 
 __all__ = [
@@ -246,7 +247,7 @@ def _names(text: str) -> list[str]:
     return names
 
 
-def reading(options: argparse.Namespace) -> dict[str, Any]:
+def reading(options: argparse.Namespace) -> Fields:
     """Return how to read the model, as :func:`nnef_hw.frontend.load` takes it."""
     from nnef_hw.frontend.front_file import read_front
 

@@ -6,8 +6,9 @@ import argparse
 import shlex
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from nnef_hw.arithmetic.records import Fields
 from nnef_hw.cli import common
 from nnef_hw.cli.quantize import add_scheme, scheme
 from nnef_hw.errors import UsageError
@@ -168,7 +169,7 @@ def _pool(options: argparse.Namespace) -> AbstractContextManager[Pool]:
     return client
 
 
-def _command(options: argparse.Namespace, boards: dict[str, Any], point: Point) -> str:
+def _command(options: argparse.Namespace, boards: Fields, point: Point) -> str:
     """Return the command that builds a point."""
     names = {board.name: name for name, board in boards.items()}
     words = ["nnef-hw", "build", *_others(options.arguments)]

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from nnef_hw.arithmetic.records import Fields
 from nnef_hw.cli.common import Commands, add_command, positive_number, print_json
 from nnef_hw.errors import UsageError
 
@@ -61,7 +62,7 @@ def _generate(options: argparse.Namespace) -> int:
     prompt = [] if start is None else [start]
     prompt += tokenizer.encode(options.prompt) if tokenizer else _tokens(options.prompt)
     texts: list[list[int]] = []
-    settings: dict[str, Any] = {"temperature": options.temperature, "seed": options.seed}
+    settings: Fields = {"temperature": options.temperature, "seed": options.seed}
     with open_loop(build, options.port, **settings) as loop:
         if tokenizer is not None and tokenizer.count != loop.roles.tokens:
             raise UsageError(

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nnef_hw.arithmetic.records import Fields
 from nnef_hw.cli.common import Commands, add_command, print_json, reading, streaming
 from nnef_hw.errors import UsageError
 
@@ -172,7 +173,7 @@ def _quantize(options: argparse.Namespace) -> int:
     stream = streaming(options)
     graph = load(options.model, **reading(options))
     samples = None if options.calibrate is None else load_samples(options.calibrate, graph)
-    extended: dict[str, Any] = {}
+    extended: Fields = {}
     if stream is not None:
         graph, samples, extended = windows(graph, samples, stream)
     with progress_bar() as progress:

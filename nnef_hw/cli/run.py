@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from nnef_hw.arithmetic.records import Fields
 from nnef_hw.cli.common import (
     Commands,
     add_command,
@@ -103,7 +103,7 @@ def _run(options: argparse.Namespace) -> int:
     if samples.is_lone:
         outputs = {name: value[0] for name, value in outputs.items()}
     with atomic_file(options.output) as file:
-        np.savez(file, **dict[str, Any](outputs))
+        np.savez(file, **Fields(outputs))
     losses = []
     if options.on == "fixed" and is_build(options.model):
         losses = losses_of_build(BuildFolder.open(options.model), samples)

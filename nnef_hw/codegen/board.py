@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from amaranth.lib.wiring import Out
 
 from nnef_hw.architecture.architecture import AcceleratorPlan, queued_ports
 from nnef_hw.architectures import find_architecture
+from nnef_hw.arithmetic.records import Fields, JsonObject
 from nnef_hw.boards import Board
 from nnef_hw.boards.hardware.memory_pins import memory_pins, package_ports
 from nnef_hw.boards.hardware.top import board_top
@@ -80,7 +80,7 @@ def fastest_clock(board: Board, limit_mhz: float, users: Sequence[Interface]) ->
 
 
 def design_board(
-    plan: AcceleratorPlan, graph: Graph, manifest: dict[str, Any], board: Board
+    plan: AcceleratorPlan, graph: Graph, manifest: JsonObject, board: Board
 ) -> BoardDesign:
     """Put the accelerator behind the board's host link, clock and reset."""
     architecture = find_architecture(plan.arch)
@@ -110,7 +110,7 @@ def design_board(
     )  # fmt: skip
     pads = top.core.pads
     verilog = to_verilog(top, name="board_core" if pads else "board_top", ports=ports)
-    pins: dict[str, Any] = {}
+    pins: Fields = {}
     if pads:
         [memory] = [x for x in board.memories if x.prefix == pads[0].prefix]
         pins = memory_pins(board, memory)

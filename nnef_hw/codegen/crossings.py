@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from amaranth.hdl import Fragment, Instance, Signal, Value
+
+from nnef_hw.parts.base.untyped import Hardware
 
 __all__ = ["Crossings"]
 
@@ -63,7 +64,7 @@ class Crossings:
                     )
 
 
-def _read(value: Any) -> list[Signal]:
+def _read(value: Hardware) -> list[Signal]:
     """Return the signals with bits that something reads; none if the reset is among them."""
     try:
         return [signal for signal in value._rhs_signals() if len(signal)]

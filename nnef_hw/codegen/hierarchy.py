@@ -7,7 +7,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import cast
 
 from amaranth.back import rtlil
 from amaranth.hdl import ClockSignal, Fragment, Instance, ResetSignal, Value
@@ -16,6 +16,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In
 
 from nnef_hw.codegen.crossings import Crossings
+from nnef_hw.parts.base.untyped import Hardware
 from nnef_hw.rtl.base.primitives import PREFIX
 from nnef_hw.system.files import digest
 from nnef_hw.verilog.folding import fold_constants
@@ -101,7 +102,9 @@ class Converter:
         children = tuple(self._separate(fragment))
         if ports is None:
             ports = {name: value for name, value in _ports(component).items() if len(value[0])}
-        inner: list[Any] = [*ports.values()] if isinstance(ports, dict) else [*cast(Any, ports)]
+        inner: list[Hardware] = (
+            [*ports.values()] if isinstance(ports, dict) else [*cast(Hardware, ports)]
+        )
         self._crossings.add(
             type(component).__name__, fragment,
             [one[0] if isinstance(one, tuple) else Value.cast(one) for one in inner],
@@ -167,7 +170,7 @@ def _component(fragment: Fragment) -> object:
     return None
 
 
-def _ports(component: Any) -> dict[str, tuple[Any, Any]]:
+def _ports(component: Hardware) -> dict[str, tuple[Hardware, Hardware]]:
     """Return the ports of a signature as Amaranth names them, with their directions."""
     found = {}
     for path, member, value in component.signature.flatten(component):
@@ -176,7 +179,7 @@ def _ports(component: Any) -> dict[str, tuple[Any, Any]]:
     return found
 
 
-def _fields(component: Any) -> dict[str, str]:
+def _fields(component: Hardware) -> dict[str, str]:
     """Return the fields of ports that have some, and their bits."""
     found = {}
     for path, member, _ in component.signature.flatten(component):

@@ -9,6 +9,7 @@ from typing import Any
 
 from nnef_hw.architecture.architecture import Architecture, Kept, Timeline, Work
 from nnef_hw.architecture.room import WeightRoom
+from nnef_hw.arithmetic.records import Fields, JsonObject
 from nnef_hw.engine.layers.layer import Shape
 from nnef_hw.engine.layers.network import lower
 from nnef_hw.engine.layers.support import check_engine
@@ -89,7 +90,7 @@ class SharedArray(Architecture[EnginePlan]):
     ) -> tuple[Hashable, ...]:
         return *super().decisive(target, clock_mhz, target_fps), *stores(target, clock_mhz)
 
-    def read_plan(self, value: dict[str, Any], graph: Graph) -> EnginePlan:
+    def read_plan(self, value: JsonObject, graph: Graph) -> EnginePlan:
         device = find_device(value["device"])
         shape = Shape(value["rows"], value["lanes"], value["sliding"], value.get("results", 1))
         memory = value.get(MEMORY)
@@ -111,7 +112,7 @@ class SharedArray(Architecture[EnginePlan]):
             raise ValueError("the plan is not one of this model")
         return plan
 
-    def program(self, plan: EnginePlan) -> list[dict[str, Any]]:
+    def program(self, plan: EnginePlan) -> list[Fields]:
         return list(list_program(plan.design))
 
     def kept(self, plan: EnginePlan) -> Kept:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import get_args, get_type_hints
 
+from nnef_hw.arithmetic.records import Fields
 from nnef_hw.errors import UsageError
 from nnef_hw.frontend.audio_front import FRONTS, AudioFront
 
@@ -43,7 +44,7 @@ def read_front(path: Path) -> AudioFront:
     kind = kinds[chosen]
     hints = get_type_hints(kind)
     parameters = list(kind.__dataclass_fields__)
-    values: dict[str, Any] = {}
+    values: Fields = {}
     for name, value in table.items():
         if name not in parameters:
             raise UsageError(

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from nnef_hw.arithmetic.features import FeatureScales
 from nnef_hw.arithmetic.numerics import IntArray, QType
 from nnef_hw.arithmetic.places import check_places
+from nnef_hw.arithmetic.records import Fields, JsonObject
 from nnef_hw.errors import UsageError
 from nnef_hw.hardware.geometry.stream_rows import StreamRows
 from nnef_hw.host.tokens import Roles, find_roles
@@ -94,7 +94,7 @@ class TensorStream:
         return self.beats * self.lanes * (1 if self.qtype.bits <= 8 else 2)
 
     @classmethod
-    def from_json(cls, value: dict[str, Any]) -> TensorStream:
+    def from_json(cls, value: JsonObject) -> TensorStream:
         """Read an entry of ``inputs`` or ``outputs``."""
         height, width, channels = value["image"]
         qtype, features = dict(value["qtype"]), None
@@ -140,7 +140,7 @@ class MemoryEntry:
     answer: str
 
     @classmethod
-    def from_json(cls, value: dict[str, Any] | None) -> MemoryEntry | None:
+    def from_json(cls, value: JsonObject | None) -> MemoryEntry | None:
         """Read the entry ``memory``."""
         if value is None:
             return None
@@ -235,14 +235,14 @@ def manifest_hash(value: dict[str, object]) -> bytes:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).digest()
 
 
-def _bitstream_hash(value: dict[str, Any]) -> bytes:
+def _bitstream_hash(value: JsonObject) -> bytes:
     """Return the hash of the manifest that the bitstream was made with: this, or an earlier one."""
     if "bitstream" in value:
         return bytes.fromhex(value["bitstream"]["manifest"])
     return manifest_hash(value)
 
 
-def _roles(entry: dict[str, Any] | None, outputs: Sequence[TensorStream]) -> Roles | None:
+def _roles(entry: Fields | None, outputs: Sequence[TensorStream]) -> Roles | None:
     """Return the purposes of the tensors that an entry ``token_loop`` names."""
     if entry is None:
         return None

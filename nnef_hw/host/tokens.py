@@ -9,12 +9,13 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.arithmetic.numerics import QType
+from nnef_hw.arithmetic.records import Fields
 from nnef_hw.arithmetic.sampling import Xorshift, choose_code, sampling_weights
 from nnef_hw.errors import UsageError
 
@@ -242,7 +243,7 @@ class TokenLoop(TextLoop):
 
     def _scores(self, token: int, position: int) -> Codes:
         roles = self.roles
-        codes: dict[str, Any] = {roles.token: token}
+        codes: Fields = {roles.token: token}
         if roles.position is not None:
             codes[roles.position] = position
         found = self._step({name: np.full((1, 1), code) for name, code in codes.items()})

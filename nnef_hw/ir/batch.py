@@ -6,10 +6,9 @@ which begins with the initial states, and of their steps. A lone sequence may la
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
+
+from nnef_hw.arithmetic.arrays import Array
 
 __all__ = [
     "join_batch",
@@ -22,7 +21,7 @@ __all__ = [
 ]
 
 
-def split_samples(x: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any] | None:
+def split_samples(x: Array, shape: tuple[int, ...]) -> Array | None:
     """Return the samples [N, *shape] of a tensor of static ``shape``; None if they do not fit.
 
     Taken are [N, *shape]; [N, ...] if the tensor's batch extent is 1; and one sample alone. The
@@ -37,7 +36,7 @@ def split_samples(x: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any] | Non
     return None
 
 
-def split_sequences(x: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any] | None:
+def split_sequences(x: Array, shape: tuple[int, ...]) -> Array | None:
     """Return sequences [N, T, *shape] of a tensor of static ``shape``; None if they do not fit.
 
     Taken is what :func:`split_samples` takes, as the steps of one sequence, and the same with an
@@ -59,12 +58,12 @@ def sample_extents(shape: tuple[int, ...]) -> tuple[int, ...]:
     return shape[1:] if shape[:1] == (1,) else shape
 
 
-def join_batch(x: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+def join_batch(x: Array, shape: tuple[int, ...]) -> Array:
     """Return samples [N, *shape] as [N, ...] if the batch extent is 1, else as they are."""
     return x.reshape(len(x), *sample_extents(shape))
 
 
-def join_steps(x: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+def join_steps(x: Array, shape: tuple[int, ...]) -> Array:
     """Return sequences [N, T, *shape] as [N, T, ...] if the batch extent is 1, else as they are."""
     return x.reshape(*x.shape[:2], *sample_extents(shape))
 

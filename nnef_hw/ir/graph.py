@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.arithmetic.features import FeatureScales
 from nnef_hw.arithmetic.numerics import QType
+from nnef_hw.arithmetic.records import AttributeMap, AttributeValue
 from nnef_hw.errors import Location
 from nnef_hw.hardware.geometry.stream_rows import StreamRows
 from nnef_hw.ir.operators import Attributes, CanonicalOperator, Operator, Trait, operator
@@ -48,7 +49,7 @@ class Quantization:
     """
 
     op: str
-    args: Mapping[str, Any]
+    args: AttributeMap
     ties_to_even: bool = False
 
 
@@ -70,7 +71,7 @@ class State:
         Steps of the loop, after which it begins anew; 1 if it goes on through all inferences.
     """
 
-    initial: NDArray[Any]
+    initial: Array
     result: str
     label: str | None = None
     steps: int = 1
@@ -108,7 +109,7 @@ class Tensor:
     name: str
     shape: tuple[int, ...]
     dtype: str = "scalar"
-    data: NDArray[Any] | None = None
+    data: Array | None = None
     label: str | None = None
     qtype: QType | None = None
     location: Location | None = None
@@ -142,7 +143,7 @@ class Node:
     op: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-    attrs: Mapping[str, Any] = field(default_factory=dict)
+    attrs: AttributeMap = field(default_factory=dict)
     location: Location | None = None
 
     @property
@@ -188,7 +189,7 @@ class Node:
         return replace(self, attrs={**self.attrs, **attrs})
 
 
-class _Made(dict[tuple[Hashable, ...], Any]):
+class _Made(dict[tuple[Hashable, ...], AttributeValue]):
     """Results that were computed of a graph; a copy in another process computes them again."""
 
     def __reduce__(self) -> tuple[type[_Made], tuple[()]]:
@@ -286,7 +287,7 @@ class Graph:
         """Return a tensor by name."""
         return self.tensors[name]
 
-    def constant(self, name: str) -> NDArray[Any]:
+    def constant(self, name: str) -> Array:
         """Return the data of a constant tensor.
 
         Raises

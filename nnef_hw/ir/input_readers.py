@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.ir.graph import Graph, Node
 from nnef_hw.ir.operators import CanonicalOperator, Trait
 
@@ -41,7 +41,7 @@ class InputReader:
     kernel: tuple[int, ...]
     is_padded: bool
 
-    def moved(self, values: NDArray[Any]) -> NDArray[Any]:
+    def moved(self, values: Array) -> Array:
         """Return values of a tensor's elements, [1, ...], as those of the layer's operand."""
         for move, shape in zip(self.moves, self.shapes, strict=True):
             if move.op == "transpose":
@@ -49,13 +49,13 @@ class InputReader:
             values = values.reshape(shape)
         return values
 
-    def read(self, values: NDArray[Any]) -> NDArray[Any] | None:
+    def read(self, values: Array) -> Array | None:
         """Return values of a tensor's elements as those of the filter's weights, to multiply both.
 
         None if a weight is multiplied with elements of several values.
         """
         operand = self.moved(values)[0]
-        found: NDArray[Any] | None = None
+        found: Array | None = None
         channels = operand.reshape(len(operand), -1)
         if (channels == channels[:, :1]).all():
             groups = self.node.attrs.get("groups", 1) or len(operand)

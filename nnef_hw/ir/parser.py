@@ -27,10 +27,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.arithmetic.features import FeatureScales
 from nnef_hw.arithmetic.numerics import AddRequant, QType, Requant
+from nnef_hw.arithmetic.records import Fields
 from nnef_hw.arithmetic.tflite.numerics import TfliteAddRequant, TfliteAverage, TfliteRequant
 from nnef_hw.errors import Location, ModelError
 from nnef_hw.hardware.geometry.stream_rows import StreamRows
@@ -156,7 +157,7 @@ class _Parser(Tokens):
         names = tuple(result["name"] for _, result in results)
         scope.nodes.append(Node(op, tuple(inputs), names, attrs, location))
 
-    def define(self, scope: _Scope, fields: dict[str, Any], start: int) -> None:
+    def define(self, scope: _Scope, fields: Fields, start: int) -> None:
         if fields["name"] in scope.tensors:
             reason = f"there are two tensors {fields['name']!r}"
             raise ModelError(reason, location=self.location(start))
@@ -167,7 +168,7 @@ class _Parser(Tokens):
         scope.used.append((name, start))
         return name
 
-    def tensor(self) -> dict[str, Any]:
+    def tensor(self) -> Fields:
         """Read name, shape and properties; the place only if it is there."""
         name = self.name()
         self.expect(":")
@@ -179,7 +180,7 @@ class _Parser(Tokens):
             fields["location"] = self.place()
         return fields
 
-    def properties(self, known: tuple[str, ...]) -> dict[str, Any]:
+    def properties(self, known: tuple[str, ...]) -> Fields:
         found = {}
         while self.kind == "name" and self.next_word == "=":
             if self.word not in known:
@@ -260,12 +261,12 @@ class _Parser(Tokens):
         except (TypeError, ValueError) as error:
             raise ModelError(f"{kind}: {error}", location=self.location(start)) from error
 
-    def typed_array(self) -> NDArray[Any]:
+    def typed_array(self) -> Array:
         if self.word not in _ARRAYS:
             self.fail("a type such as float64")
         return self.array(self.take(), self.shape())
 
-    def array(self, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
+    def array(self, dtype: str, shape: tuple[int, ...]) -> Array:
         """Read elements, nested as the shape has it; a single one stands for all."""
         start = self.start
         if self.kind == "omitted":

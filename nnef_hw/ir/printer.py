@@ -10,11 +10,10 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import astuple, dataclass, fields, is_dataclass
 from hashlib import sha256
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.errors import Location
 from nnef_hw.ir.graph import Graph, Node, Quantization, State, Tensor
 
@@ -127,7 +126,7 @@ class _Printer:
             return f"{type(value).__name__}({', '.join(self._pairs(pairs))})"
         raise TypeError(f"no text for a value of {type(value).__name__}")
 
-    def _values(self, array: NDArray[Any]) -> str:
+    def _values(self, array: Array) -> str:
         """Return the elements; one, if they are all the same."""
         if self.most_values is not None and array.size > self.most_values:
             data = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
@@ -137,7 +136,7 @@ class _Printer:
         return _nested(array)
 
 
-def _nested(array: NDArray[Any]) -> str:
+def _nested(array: Array) -> str:
     items = [_nested(row) if array.ndim > 1 else _element(row) for row in array]
     return f"[{', '.join(items)}]"
 

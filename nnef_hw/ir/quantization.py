@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.ir.graph import Quantization
 
 __all__ = ["negated", "rearranged", "same_quantization"]
@@ -29,7 +28,7 @@ def same_quantization(one: Quantization | None, other: Quantization | None) -> b
 def rearranged(
     quant: Quantization,
     shape: tuple[int, ...],
-    function: Callable[[NDArray[Any]], NDArray[Any]],
+    function: Callable[[Array], Array],
 ) -> Quantization:
     """Return the quantization of ``function(data)``, which only moves elements.
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+
+from nnef_hw.arithmetic.records import JsonView
 
 __all__ = ["Resource", "SynthesisResult"]
 
@@ -82,7 +82,7 @@ class SynthesisResult:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> SynthesisResult:
+    def from_json(cls, value: JsonView) -> SynthesisResult:
         """Restore a result from a record."""
         fields = dict(value)
         fields["resources"] = {name: Resource(**r) for name, r in value["resources"].items()}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.arithmetic.numerics import QType
 from nnef_hw.errors import SampleError
 from nnef_hw.ir import Graph, Node, State, Trait, open_states
@@ -32,7 +32,7 @@ DEFAULT_SCHEME = Scheme()
 
 def quantize(
     graph: Graph,
-    samples: Mapping[str, NDArray[Any]] | None,
+    samples: Mapping[str, Array] | None,
     scheme: Scheme = DEFAULT_SCHEME,
     progress: Progress | None = None,
 ) -> Graph:
@@ -74,7 +74,7 @@ def quantize(
 
 def choose_params(
     graph: Graph,
-    samples: Mapping[str, NDArray[Any]] | None,
+    samples: Mapping[str, Array] | None,
     scheme: Scheme = DEFAULT_SCHEME,
     progress: Progress | None = None,
 ) -> FixedParams:
@@ -87,7 +87,7 @@ def choose_params(
 
 def choose_widths(
     graph: Graph,
-    samples: Mapping[str, NDArray[Any]],
+    samples: Mapping[str, Array],
     scheme: Scheme,
     widths: Collection[int],
     progress: Progress | None = None,
@@ -105,7 +105,7 @@ def choose_widths(
 
 def _chooser(
     graph: Graph,
-    samples: Mapping[str, NDArray[Any]] | None,
+    samples: Mapping[str, Array] | None,
     scheme: Scheme,
     progress: Progress | None,
 ) -> _Chooser:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.ir import Graph, Node, State, Trait
 from nnef_hw.reference import iterate_float
 
@@ -76,7 +75,7 @@ def _reached(name: str, following: Callable[[str], Iterable[str]]) -> set[str]:
     return found
 
 
-def step_samples(graph: Graph, samples: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
+def step_samples(graph: Graph, samples: Mapping[str, Array]) -> Mapping[str, Array]:
     """Return samples of one step of a graph: [N * T, ...] of inputs and states, by sequences.
 
     The states are those of the real network. Samples of a graph without states stay as they are.

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
 
+from nnef_hw.arithmetic.records import AttributeMap, Fields
 from nnef_hw.errors import Location, NnefHwError, UsageError, raise_all
 from nnef_hw.ir import Graph
 from nnef_hw.quantize.calibration.scheme import LAYER_KEYS, Scheme
@@ -55,7 +55,7 @@ def with_settings(base: Scheme, settings: Sequence[str]) -> Scheme:
     UsageError, ErrorGroup
         If anything in them is not a valid value of a scheme.
     """
-    values: dict[str, Any] = {"layers": {name: dict(x) for name, x in base.layers.items()}}
+    values: Fields = {"layers": {name: dict(x) for name, x in base.layers.items()}}
     for setting in settings:
         target, equals, text = setting.rpartition("=")
         layer, _, key = target.rpartition(".")
@@ -117,7 +117,7 @@ class _Reader:
         locations = {name: self._location("", name) for name in tables}
         return replace(base, layers=tables, locations=locations)
 
-    def _with(self, base: Scheme, values: Mapping[str, Any], layer: str) -> Scheme:
+    def _with(self, base: Scheme, values: AttributeMap, layer: str) -> Scheme:
         for key, value in values.items():
             location = self._location(key, layer)
             if key not in (LAYER_KEYS if layer else _KEYS):

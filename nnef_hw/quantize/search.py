@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.errors import UsageError
 from nnef_hw.ir import Graph, Trait
 from nnef_hw.quantize.calibrate import choose_widths, quantize
@@ -55,8 +54,8 @@ class _Step:
 
 def search_widths(
     graph: Graph,
-    calibration: Mapping[str, NDArray[Any]],
-    validation: tuple[Mapping[str, NDArray[Any]], NDArray[Any] | None],
+    calibration: Mapping[str, Array],
+    validation: tuple[Mapping[str, Array], Array | None],
     scheme: Scheme,
     budget: Budget,
     progress: Progress | None = None,
@@ -121,7 +120,7 @@ def _applied(scheme: Scheme, steps: list[_Step]) -> Scheme:
 
 def _steps(
     graph: Graph,
-    calibration: Mapping[str, NDArray[Any]],
+    calibration: Mapping[str, Array],
     scheme: Scheme,
     budget: Budget,
     progress: Progress | None,

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from nnef_hw.architecture.architecture import AcceleratorPlan, AnyArchitecture
 from nnef_hw.architectures import find_architecture
+from nnef_hw.arithmetic.records import Fields, JsonObject
 from nnef_hw.errors import UsageError
 from nnef_hw.frontend import load
 from nnef_hw.host.manifest import HEX_IMAGE, MODULE, read_manifest
@@ -61,7 +62,7 @@ class BuildFolder:
         return folder
 
     @cached_property
-    def manifest(self) -> dict[str, Any]:
+    def manifest(self) -> Fields:
         """Contents of ``manifest.json``."""
         return self._read("manifest.json", dict)
 
@@ -137,7 +138,7 @@ class BuildFolder:
         """Name of the accelerator's module."""
         return str(self.manifest.get("module", MODULE))
 
-    def _read_plan(self, value: dict[str, Any]) -> AcceleratorPlan:
+    def _read_plan(self, value: JsonObject) -> AcceleratorPlan:
         plan: AcceleratorPlan = find_architecture(value["arch"]).read_plan(value, self.fixed)
         return plan
 

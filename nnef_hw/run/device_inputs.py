@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.arithmetic.arrays import Array
+from nnef_hw.arithmetic.records import Fields
 from nnef_hw.errors import SampleError
 from nnef_hw.hardware.geometry.stream_rows import StreamRows
 from nnef_hw.host.manifest import (
@@ -50,7 +50,7 @@ def checked_samples(
             rows.get(source.name),
             is_sequence=bool(manifest.states),
         )
-    counts: dict[str, Any] = {}
+    counts: Fields = {}
     for source in sources:
         x = samples[source.name]
         counts[source.name] = x.shape[: x.ndim - len(sample_extents(source.shape))]

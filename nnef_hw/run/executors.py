@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.arithmetic.arrays import Array
+from nnef_hw.arithmetic.records import Fields
 from nnef_hw.errors import UsageError
 from nnef_hw.frontend import load
 from nnef_hw.frontend.audio_front import AudioFront
@@ -155,7 +156,7 @@ def make_executor(
         If that model cannot be run that way.
     """
     build = BuildFolder.open(path) if is_build(path) else None
-    part: dict[str, Any] = {
+    part: Fields = {
         "dims": dims, "lenient": lenient, "inputs": inputs, "outputs": outputs, "bind": bind,
         "states": states, "front": front,
     }  # fmt: skip

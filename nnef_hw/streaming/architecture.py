@@ -6,6 +6,7 @@ from typing import Any
 
 from nnef_hw.architecture.architecture import Architecture, Timeline, Work
 from nnef_hw.architecture.room import WeightRoom
+from nnef_hw.arithmetic.records import JsonObject
 from nnef_hw.errors import NnefHwError, UsageError
 from nnef_hw.hardware.devices import Target
 from nnef_hw.ir import Graph
@@ -56,7 +57,7 @@ class Streaming(Architecture[StreamingPlan]):
             graph, target, clock_mhz=clock_mhz, target_fps=target_fps, layer_counters=layer_counters
         )
 
-    def read_plan(self, value: dict[str, Any], graph: Graph) -> StreamingPlan:
+    def read_plan(self, value: JsonObject, graph: Graph) -> StreamingPlan:
         return StreamingPlan.from_json(value, lower(apart(graph) if value["apart"] else graph))
 
     def component(

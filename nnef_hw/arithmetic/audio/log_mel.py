@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,6 +19,7 @@ from nnef_hw.arithmetic.audio.filter_bank import FilterBank, triangles
 from nnef_hw.arithmetic.audio.logarithm import LOG_BITS, log2
 from nnef_hw.arithmetic.audio.spectrum import RealFft, wrap
 from nnef_hw.arithmetic.numerics import FloatArray, IntArray, QType
+from nnef_hw.arithmetic.records import JsonObject
 
 __all__ = ["WINDOWS", "LogMel", "LogMelRequant", "choose_log_mel"]
 
@@ -294,12 +294,12 @@ class LogMelRequant:
         """Return the codes [..., frames, bands] of samples of 16 bits [..., samples]."""
         return self.codes(self.sums(self.windowed(np.asarray(samples, np.int64), before)))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Plain JSON values."""
         return asdict(self)
 
     @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> LogMelRequant:
+    def from_json(cls, value: JsonObject) -> LogMelRequant:
         """Inverse of :meth:`to_json`."""
         return cls(**{**value, "front": LogMel(**value["front"])})
 

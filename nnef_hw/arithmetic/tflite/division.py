@@ -8,12 +8,12 @@ again. All of it depends on the bits of both codes; ties are decided by the firs
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nnef_hw.arithmetic.numerics import QType
+from nnef_hw.arithmetic.records import JsonObject
 from nnef_hw.arithmetic.tflite.numerics import fraction, high_product, reciprocal, rounded_shift
 
 __all__ = [
@@ -100,7 +100,7 @@ class TfliteQuotient:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, value: dict[str, Any]) -> TfliteQuotient:
+    def from_json(cls, value: JsonObject) -> TfliteQuotient:
         """Inverse of :meth:`to_json`."""
         return cls(**value)
 

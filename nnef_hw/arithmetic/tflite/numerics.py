@@ -11,12 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nnef_hw.arithmetic.numerics import QType, Requant
+from nnef_hw.arithmetic.records import Fields, JsonObject
 
 __all__ = [
     "TFLITE_SOFTMAX_QTYPE",
@@ -149,7 +149,7 @@ class TfliteRequant:
         return {**asdict(self), "mult": list(self.mult), "shift": list(self.shift)}
 
     @classmethod
-    def from_json(cls, value: dict[str, Any]) -> TfliteRequant:
+    def from_json(cls, value: JsonObject) -> TfliteRequant:
         """Inverse of :meth:`to_json`."""
         return cls(**{**value, "mult": tuple(value["mult"]), "shift": tuple(value["shift"])})
 
@@ -208,9 +208,7 @@ class TfliteAddRequant:
     @classmethod
     def from_json(cls, value: dict[str, object]) -> TfliteAddRequant:
         """Inverse of :meth:`to_json`."""
-        items: dict[str, Any] = {
-            key: tuple(x) if isinstance(x, list) else x for key, x in value.items()
-        }
+        items: Fields = {key: tuple(x) if isinstance(x, list) else x for key, x in value.items()}
         return cls(**items)
 
 
@@ -257,7 +255,7 @@ class TfliteAverage:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, value: dict[str, Any]) -> TfliteAverage:
+    def from_json(cls, value: JsonObject) -> TfliteAverage:
         """Inverse of :meth:`to_json`."""
         return cls(**value)
 

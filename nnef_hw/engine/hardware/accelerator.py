@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from amaranth import Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from nnef_hw.arithmetic.records import Fields
 from nnef_hw.engine.planning.plan import EnginePlan
 from nnef_hw.hardware.devices import find_device
+from nnef_hw.parts.base.untyped import Hardware
 from nnef_hw.parts.engine.program import BEAT_BITS
 from nnef_hw.rtl.base.reset import WithReset
 from nnef_hw.rtl.engine.engine import SharedEngine
@@ -61,20 +61,20 @@ class EngineAccelerator(wiring.Component):  # type: ignore[misc]
     """
 
     image_bytes: int = 0
-    layers: tuple[Any, ...] = ()
+    layers: tuple[Hardware, ...] = ()
     pads: tuple[Pads, ...] = ()
 
     def __init__(self, plan: EnginePlan, *, restartable: bool = False) -> None:
         self.plan = plan
         self.restartable = restartable
-        ports: dict[str, Any] = {}
+        ports: Fields = {}
         for flow, port in (*((In, x) for x in plan.inputs), *((Out, x) for x in plan.outputs)):
             layout = beat_layout(bits=port.bits, signed=port.signed, lanes=port.lanes)
             ports[port.name] = flow(stream.Signature(layout))
         store = plan.design.store
         self.is_loaded = store is not None and store.is_loaded
         reader = plan.design.packets.reader
-        self.reader: Any = None if reader is None else reader.build()
+        self.reader: Hardware = None if reader is None else reader.build()
         if self.reader is not None:
             self.pads = (self.reader.part.make_pads(),)
             ports |= {**pad_ports(self.pads), "memory_error": Out(1)}
@@ -87,7 +87,7 @@ class EngineAccelerator(wiring.Component):  # type: ignore[misc]
             ports |= {"restart": In(1), "restarted": Out(1)}
         super().__init__(ports)
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Hardware) -> Module:
         """Instantiate and connect the engine."""
         m = Module()
         design = self.plan.design
@@ -99,7 +99,7 @@ class EngineAccelerator(wiring.Component):  # type: ignore[misc]
                 restart = Signal(name="restart_hop", init=1, reset_less=True)
                 m.d.sync += restart.eq(self.restart)
             m.d.comb += self.restarted.eq(restart)
-        resident: dict[str, Any] = {}
+        resident: Fields = {}
         if not design.ring_words:
             resident = {"program": design.row_words, "weights": design.program.weights,
                         "constants": design.constants, "entries": design.entries}  # fmt: skip
@@ -136,7 +136,7 @@ class EngineAccelerator(wiring.Component):  # type: ignore[misc]
             wiring.connect(m, result, wiring.flipped(getattr(self, sink.port.name)))
         return m
 
-    def _read(self, m: Module, engine: SharedEngine, restart: Any) -> None:
+    def _read(self, m: Module, engine: SharedEngine, restart: Hardware) -> None:
         """Let the memory's image come over and over."""
         reader = self.reader
         wiring.connect(m, reader.o, engine.feed)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.arithmetic.numerics import IntArray
+from nnef_hw.arithmetic.records import Fields
 from nnef_hw.engine.layers.layer import (
     EngineContext,
     EngineLayer,
@@ -112,12 +113,12 @@ class ContractionLayer(EngineLayer):
         return False
 
     def renamed(self, names: Mapping[str, str]) -> EngineLayer:
-        changed: dict[str, Any] = {"second": names.get(self.second, self.second)}
+        changed: Fields = {"second": names.get(self.second, self.second)}
         return replace(super().renamed(names), **changed)
 
     def viewing(self, views: Mapping[str, WordView], lanes: int) -> ContractionLayer:
         """Return it with operands that are read where their words come from, if loops can."""
-        changed: dict[str, Any] = {}
+        changed: Fields = {}
         product, words = self.product, self.source.blocks(lanes)
         rows = [(words, 1), (product.sets, product.rows_of_set * words)]
         each = words

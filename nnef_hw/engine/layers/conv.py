@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import gcd
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.arithmetic.numerics import IntArray, Requant, accumulator_range
+from nnef_hw.arithmetic.records import Fields
 from nnef_hw.engine.layers.depthwise import DepthwiseLayer
 from nnef_hw.engine.layers.layer import EngineContext, EngineLayer, Image, Places, Shape, lowers
 from nnef_hw.engine.layers.nest import Nest, Pass
@@ -195,7 +195,7 @@ def _lower_conv(context: EngineContext[layers.Convolution]) -> EngineLayer:
     if isinstance(requant, Requant):
         filters, biases, requant = settled(filters, biases, requant, source.high)
     sums = channel_sums(filters, biases, source.high)
-    fields: dict[str, Any] = {
+    fields: Fields = {
         **context.common, "window": layer.window, "pad": source.zero_point,
         "scale": Scale.of(requant, target.offset, sums), "biases": biases, "filters": filters,
     }  # fmt: skip

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.arithmetic.numerics import IntArray
+from nnef_hw.arithmetic.records import Fields
 from nnef_hw.engine.layers.layer import (
     ANYWHERE,
+    AnyContext,
     EngineContext,
     EngineLayer,
     Image,
@@ -60,7 +61,7 @@ class GatherLayer(EngineLayer):
         return self.read_tensors[n]
 
     def renamed(self, names: Mapping[str, str]) -> EngineLayer:
-        changed: dict[str, Any] = {"others": tuple(names.get(x, x) for x in self.others)}
+        changed: Fields = {"others": tuple(names.get(x, x) for x in self.others)}
         return replace(super().renamed(names), **changed)
 
     @property
@@ -151,7 +152,7 @@ class GatherLayer(EngineLayer):
         return (*super().records(shape), *(gathers if self.gathers(shape) else ()))
 
 
-def _layer(context: EngineContext[Any], pieces: Sequence[Piece], pad: int = 0) -> GatherLayer:
+def _layer(context: AnyContext, pieces: Sequence[Piece], pad: int = 0) -> GatherLayer:
     layer, (operand, *others) = context.layer, context.operands
     return GatherLayer(
         node=layer.node, tensor=layer.result.name, operand=operand, source=pieces[0].source,
@@ -259,5 +260,5 @@ def lower_move(context: EngineContext[layers.Layer], piece: Piece) -> EngineLaye
     return _layer(context, [piece])
 
 
-def _images(context: EngineContext[Any]) -> tuple[Image, Image]:
+def _images(context: AnyContext) -> tuple[Image, Image]:
     return Image(*context.layer.image), Image(*context.layer.result_image)

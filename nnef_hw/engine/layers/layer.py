@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.arithmetic.numerics import AddRequant, IntArray, QType
+from nnef_hw.arithmetic.records import Fields
 from nnef_hw.engine.layers.nest import LayerPart, Nest, Pass
 from nnef_hw.engine.layers.scale import POOL_SHIFT, Scale
 from nnef_hw.engine.layers.sum_factors import sum_factors
@@ -235,7 +236,7 @@ class EngineLayer(ABC):
 
     def renamed(self, names: Mapping[str, str]) -> EngineLayer:
         """Return it with other names of the tensors that it reads, where there are such."""
-        changed: dict[str, Any] = {"operand": names.get(self.operand, self.operand)}
+        changed: Fields = {"operand": names.get(self.operand, self.operand)}
         residual = self.residual
         if residual is not None:
             tensor = names.get(residual.tensor, residual.tensor)
@@ -442,7 +443,7 @@ class EngineContext(Generic[L]):
         return tuple(self.tensors[x.name] for x in self.layer.operands)
 
     @property
-    def common(self) -> dict[str, Any]:
+    def common(self) -> Fields:
         """Fields that all layers have, but for the scale and the padding."""
         layer = self.layer
         return {
@@ -451,5 +452,7 @@ class EngineContext(Generic[L]):
         }  # fmt: skip
 
 
-lowers = PerOperator[Callable[[EngineContext[Any]], EngineLayer]]("engine layer")
+AnyContext: TypeAlias = EngineContext[Any]
+"""Surroundings of a layer of any kind."""
+lowers = PerOperator[Callable[[AnyContext], EngineLayer]]("engine layer")
 """How nodes of an operator become layers of the engine."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from nnef_hw.architecture.architecture import Port, port_labels
+from nnef_hw.arithmetic.records import Fields
 from nnef_hw.engine.layers import contraction, conv, gather, pairs, pool, unit_functions
 from nnef_hw.engine.layers.constant import (
     ConstantLayer,
@@ -20,6 +21,7 @@ from nnef_hw.engine.layers.contraction import ContractionLayer
 from nnef_hw.engine.layers.conv import ConvLayer
 from nnef_hw.engine.layers.layer import (
     LANES,
+    AnyContext,
     EngineContext,
     EngineLayer,
     Image,
@@ -342,14 +344,14 @@ def _lowered(graph: Graph, device: Device) -> Network:
                 layers.append(_INDEXED[type(indexed.layer)](indexed, chosen))
             continue
         layer = expanded(layer_of(graph, node))
-        context: EngineContext[Any] = EngineContext(layer, tensors, kept_words)
+        context: AnyContext = EngineContext(layer, tensors, kept_words)
         _write_constants(context, layers, tensors)
         is_sum = isinstance(context.layer, Sum)
         if is_sum:
             _put_longer_last(graph, context, layers)
         place = _last_reader(graph, context, layers)
         if place is not None and isinstance(context.layer, Table) and layers[place].may_look_up:
-            changed: dict[str, Any] = {"tensor": node.name, "table": engine_table(context)}
+            changed: Fields = {"tensor": node.name, "table": engine_table(context)}
             layers[place] = replace(layers[place], **changed)
         elif place is not None and is_sum and _may_add(context, layers[place]):
             layers[place] = _fused(context, layers[place])
@@ -381,7 +383,7 @@ def _lowered(graph: Graph, device: Device) -> Network:
     return Network(graph.name, tuple(layers), tuple(sources), tuple(sinks), states)
 
 
-_INDEXED: dict[type[Layer], Callable[[EngineContext[Any], Place], EngineLayer]] = {
+_INDEXED: dict[type[Layer], Callable[[AnyContext, Place], EngineLayer]] = {
     Lookup: LookupLayer.lowered,
     WriteRow: RowLayer.lowered,
 }
@@ -402,7 +404,7 @@ def _port(name: str, graph: Graph, stream: HostStream, tensor: str) -> Port:
 
 
 def _write_constants(
-    context: EngineContext[Any], layers: list[EngineLayer], tensors: dict[str, str]
+    context: AnyContext, layers: list[EngineLayer], tensors: dict[str, str]
 ) -> None:
     """Put constant operands in front of the layer whose codes they meet: it may add them."""
     others = {tensors[x.name] for x in context.layer.operands if x.data is None}
@@ -436,9 +438,7 @@ def _put_longer_last(graph: Graph, context: EngineContext[Sum], layers: list[Eng
         layers.insert(early, layers.pop(late))
 
 
-def _last_reader(
-    graph: Graph, context: EngineContext[Any], layers: list[EngineLayer]
-) -> int | None:
+def _last_reader(graph: Graph, context: AnyContext, layers: list[EngineLayer]) -> int | None:
     """Return the place of the later layer of a node's operands, if nobody else reads its result."""
     places = (n for n, layer in enumerate(layers) if layer.tensor in context.operands)
     later = max(places, default=None)
@@ -447,7 +447,7 @@ def _last_reader(
     return later if _is_read_here(graph, context, layers[later].tensor) else None
 
 
-def _is_read_here(graph: Graph, context: EngineContext[Any], tensor: str) -> bool:
+def _is_read_here(graph: Graph, context: AnyContext, tensor: str) -> bool:
     """Whether a layer alone reads a tensor."""
     aliases = [name for name, stands in context.tensors.items() if stands == tensor]
     readers: list[Node] = [
@@ -461,5 +461,5 @@ def _is_read_here(graph: Graph, context: EngineContext[Any], tensor: str) -> boo
 def _fused(context: EngineContext[Sum], layer: EngineLayer) -> EngineLayer:
     own = context.operands.index(layer.tensor)
     residual = Residual.of(context.layer, own, context.operands[1 - own])
-    changed: dict[str, Any] = {"tensor": context.layer.result.name, "residual": residual}
+    changed: Fields = {"tensor": context.layer.result.name, "residual": residual}
     return replace(layer, **changed)

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.arithmetic.numerics import IntArray
-from nnef_hw.engine.layers.layer import EngineContext, EngineLayer, Format, Places, Shape, lowers
+from nnef_hw.arithmetic.records import Fields
+from nnef_hw.engine.layers.layer import (
+    AnyContext,
+    EngineContext,
+    EngineLayer,
+    Format,
+    Places,
+    Shape,
+    lowers,
+)
 from nnef_hw.engine.layers.nest import Nest, Pass
 from nnef_hw.engine.layers.scale import Scale
 from nnef_hw.ir import layers
@@ -43,7 +51,7 @@ class PairLayer(EngineLayer):
         return (self.operand, self.second)
 
     def renamed(self, names: Mapping[str, str]) -> EngineLayer:
-        changed: dict[str, Any] = {"second": names.get(self.second, self.second)}
+        changed: Fields = {"second": names.get(self.second, self.second)}
         return replace(super().renamed(names), **changed)
 
     @property
@@ -155,7 +163,7 @@ class ProductLayer(PairLayer):
         return (*super().records(shape), Multiplying(multiplies=1))
 
 
-def _fields(context: EngineContext[Any], first: int = 0) -> dict[str, Any]:
+def _fields(context: AnyContext, first: int = 0) -> Fields:
     """Return fields of all pairs; ``first`` is the operand that comes first."""
     names = context.operands
     return {**context.common, "operand": names[first], "second": names[1 - first], "pad": 0}

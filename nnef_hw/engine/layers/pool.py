@@ -14,6 +14,7 @@ from nnef_hw.arithmetic.numerics import IntArray
 from nnef_hw.arithmetic.tflite.numerics import TfliteRequant
 from nnef_hw.engine.layers.depthwise import DepthwiseLayer
 from nnef_hw.engine.layers.layer import (
+    AnyContext,
     EngineContext,
     EngineLayer,
     Most,
@@ -65,7 +66,7 @@ def _lower_maximum(context: EngineContext[layers.MaxPool]) -> MaximumLayer:
     )
 
 
-def _passing(context: EngineContext[Any], **fields: Any) -> DepthwiseLayer:
+def _passing(context: AnyContext, **fields: Any) -> DepthwiseLayer:
     """Return a layer that lets the first operand pass as it is."""
     height, width, channels = context.layer.image
     return DepthwiseLayer(

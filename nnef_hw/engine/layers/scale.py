@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.arithmetic.numerics import IntArray, Requant
 from nnef_hw.arithmetic.tflite.numerics import TfliteRequant
 
@@ -134,7 +134,7 @@ def _narrowed(
     return mults, shifts
 
 
-def _steps(requant: TfliteRequant, shift: int) -> NDArray[Any]:
+def _steps(requant: TfliteRequant, shift: int) -> Array:
     """Return the results but for the zero point that a sum is compared with."""
     steps = np.arange(requant.lo + 1, requant.hi + 1, dtype=np.int64) - requant.zero_point
     return steps if shift <= _NARROW_SHIFT else steps.astype(object)
@@ -153,7 +153,7 @@ def _offsets(requant: TfliteRequant, shift: int) -> tuple[int, int]:
     return ((half << shift) - half, (half << shift) + half) if shift else (half, half)
 
 
-def _thresholds(requant: TfliteRequant, mult: int, shift: int) -> NDArray[Any]:
+def _thresholds(requant: TfliteRequant, mult: int, shift: int) -> Array:
     """Return the least sum of every result but the lowest; a sum of 0 has one of at least 0."""
     steps = _steps(requant, shift)
     if mult == 0:
@@ -165,7 +165,7 @@ def _thresholds(requant: TfliteRequant, mult: int, shift: int) -> NDArray[Any]:
 
 
 def _allowed(
-    requant: TfliteRequant, thresholds: NDArray[Any], shift: int, reach: tuple[int, int]
+    requant: TfliteRequant, thresholds: Array, shift: int, reach: tuple[int, int]
 ) -> tuple[int, int]:
     """Return the least and the greatest factor for which results change at the same sums."""
     below, above = _offsets(requant, shift)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from nnef_hw.arithmetic.records import AttributeMap, Fields
 from nnef_hw.hardware.devices import Device
 from nnef_hw.ir import Node, layers, stream_image
 from nnef_hw.ir.operators import PerOperator
@@ -32,7 +33,7 @@ class Tail:
 
     node: Node
     part: Part
-    contents: Mapping[str, Any]
+    contents: AttributeMap
 
     @classmethod
     def of(cls, layer: layers.Layer, device: Device) -> Tail:
@@ -48,7 +49,7 @@ class Tail:
         """Name of the layer that the tail computes."""
         return self.node.name
 
-    def given(self, *, table: bool) -> Mapping[str, Any]:
+    def given(self, *, table: bool) -> AttributeMap:
         """Return the contents of the part from the beginning, with or without its table."""
         return {key: value for key, value in self.contents.items() if table or key != "table"}
 
@@ -71,12 +72,12 @@ class Tail:
         return replace(part, is_written=True) if isinstance(part, SerialSoftmax) else part
 
 
-tails = PerOperator[Callable[[Any, Device, dict[str, Any]], Tail]]("engine tail")
+tails = PerOperator[Callable[[Any, Device, Fields], Tail]]("engine tail")
 """How nodes of an operator are computed of the codes that leave."""
 
 
 @tails("softmax")
-def _softmax(layer: layers.Softmax, device: Device, fields: dict[str, Any]) -> Tail:
+def _softmax(layer: layers.Softmax, device: Device, fields: Fields) -> Tail:
     part: TfliteSoftmax | Softmax = TfliteSoftmax(**fields, ram=device.ram)
     if not layer.is_tflite:
         part = Softmax(**fields, ram=device.ram, out_bits=layer.target.bits, places=layer.places)
@@ -85,6 +86,6 @@ def _softmax(layer: layers.Softmax, device: Device, fields: dict[str, Any]) -> T
 
 
 @tails("argmax_reduce", "argmin_reduce")
-def _argmax(layer: layers.ArgExtremum, device: Device, fields: dict[str, Any]) -> Tail:
+def _argmax(layer: layers.ArgExtremum, device: Device, fields: Fields) -> Tail:
     del device
     return Tail(layer.node, Argmax(**fields, greatest=layer.greatest), {})

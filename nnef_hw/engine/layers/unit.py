@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.arithmetic.numerics import IntArray, QType
-from nnef_hw.engine.layers.layer import EngineContext, EngineLayer, Most, Places, Shape
+from nnef_hw.arithmetic.records import AttributeMap, Fields
+from nnef_hw.engine.layers.layer import AnyContext, EngineLayer, Most, Places, Shape
 from nnef_hw.engine.layers.nest import LayerPart, Nest, Pass
 from nnef_hw.engine.layers.scale import Scale
 from nnef_hw.hardware.geometry.blockram import BlockRam
@@ -41,7 +42,7 @@ class UnitLayer(EngineLayer):
     behind: QType
 
     @staticmethod
-    def of_unit(context: EngineContext[Any]) -> dict[str, Any]:
+    def of_unit(context: AnyContext) -> Fields:
         """Return the fields that all of them have."""
         layer = context.layer
         return {
@@ -97,7 +98,7 @@ class UnitLayer(EngineLayer):
         part = self.part(peers, ram, pace)
         return StreamUnit(part=part, source=(self.widest(peers), False), target=(CODE_BITS, False))
 
-    def contents(self, peers: Sequence[Self], *, is_streamed: bool) -> Mapping[str, Any]:
+    def contents(self, peers: Sequence[Self], *, is_streamed: bool) -> AttributeMap:
         """Return the contents of the unit's part."""
         del peers, is_streamed
         return {}

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.arithmetic.normalization import NormalizeRequant
 from nnef_hw.arithmetic.numerics import QType, signed_bits
+from nnef_hw.arithmetic.records import AttributeMap, Fields
 from nnef_hw.engine.layers.constant import Place
 from nnef_hw.engine.layers.layer import EngineContext, EngineLayer, lowers
 from nnef_hw.engine.layers.unit import UnitLayer
@@ -63,7 +64,7 @@ class ExponentialLayer(UnitLayer):
             hides=any(x.place is not None for x in peers),
         )  # fmt: skip
 
-    def contents(self, peers: Sequence[Self], *, is_streamed: bool) -> Mapping[str, Any]:
+    def contents(self, peers: Sequence[Self], *, is_streamed: bool) -> AttributeMap:
         return {} if is_streamed else {"table": self._entries(peers)}
 
     def _entries(self, peers: Sequence[Self]) -> list[int]:
@@ -116,7 +117,7 @@ class SoftmaxLayer(ExponentialLayer):
 
     def part(self, peers: Sequence[Self], ram: BlockRam, pace: int) -> DividingSoftmax:
         places = [x.places for x in peers]
-        fields: dict[str, Any] = {
+        fields: Fields = {
             "channels": max(x.source.channels for x in peers), "bits": self.widest(peers),
             "signed": False, "ram": ram, "tables": len(_tables(peers)), "is_shared": True,
             "out_bits": self.behind.bits, "places": max(places),

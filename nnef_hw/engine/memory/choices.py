@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import Field, field, fields
 from typing import Any
 
+from nnef_hw.arithmetic.records import Fields, JsonObject
+
 __all__ = ["MEMORY", "chosen", "restored", "saved"]
 
 MEMORY = "memory"
@@ -32,7 +34,7 @@ def _of_section(kind: Any, section: str) -> Mapping[str, Field[Any]]:
     return {x.metadata["plan"]: x for x in own if x.metadata["section"] == section}
 
 
-def saved(design: Any, section: str = "") -> dict[str, Any]:
+def saved(design: Any, section: str = "") -> Fields:
     """Return what was chosen, as plain JSON values."""
     found = {}
     for name, own in _of_section(design, section).items():
@@ -42,7 +44,7 @@ def saved(design: Any, section: str = "") -> dict[str, Any]:
     return found
 
 
-def restored(kind: Any, value: Mapping[str, Any], section: str = "") -> dict[str, Any]:
+def restored(kind: Any, value: JsonObject, section: str = "") -> Fields:
     """Return the attributes of a class that a plan has."""
     known = _of_section(kind, section)
     return {own.name: _tupled(value[name]) for name, own in known.items() if name in value}

@@ -5,8 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
+from nnef_hw.arithmetic.records import JsonObject
 from nnef_hw.boards.board import Board, Memory, Sdram, SpiFlash
 from nnef_hw.hardware.devices import Device, Target
 from nnef_hw.hardware.memories import FLASH_CHIPS, SDRAM_CHIPS, FlashChip, FlashRead, SdramChip
@@ -83,12 +84,12 @@ class Store(ABC):
         """Return an image with what has to be behind it."""
 
     @abstractmethod
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Return what :func:`find_store` takes."""
 
     @classmethod
     @abstractmethod
-    def from_json(cls, value: dict[str, Any]) -> Store:
+    def from_json(cls, value: JsonObject) -> Store:
         """Restore it from a plan.
 
         Raises
@@ -170,7 +171,7 @@ class FlashStore(Store):
     def padded(self, image: bytes) -> bytes:
         return image
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         return {
             "kind": self.kind, "chips": [chip.name for chip in self.chips],
             "any_chip": self.any_chip, "lines": self.lines, "address": self.address,
@@ -178,7 +179,7 @@ class FlashStore(Store):
         }  # fmt: skip
 
     @classmethod
-    def from_json(cls, value: dict[str, Any]) -> FlashStore:
+    def from_json(cls, value: JsonObject) -> FlashStore:
         known = {chip.name: chip for chip in FLASH_CHIPS}
         chips = tuple(known[name] for name in value["chips"])
         reads = {read.name: read for read in chips[0].reads}
@@ -238,11 +239,11 @@ class SdramStore(Store):
         """Return it with zeros up to the multiple of words that is written."""
         return image + bytes(-len(image) % (GRANULE * self.chip.width // 8))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         return {"kind": self.kind, "chip": self.chip.name, "clock_mhz": self.clock_mhz}
 
     @classmethod
-    def from_json(cls, value: dict[str, Any]) -> SdramStore:
+    def from_json(cls, value: JsonObject) -> SdramStore:
         known = {chip.name: chip for chip in SDRAM_CHIPS}
         return cls(chip=known[value["chip"]], clock_mhz=value["clock_mhz"])
 
@@ -256,7 +257,7 @@ def stores(target: Target, clock_mhz: float) -> Iterator[Store]:
         yield from store.ways(target, clock_mhz)
 
 
-def find_store(value: dict[str, Any]) -> Store:
+def find_store(value: JsonObject) -> Store:
     """Return the memory of a plan.
 
     Raises

@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from nnef_hw.architecture.architecture import Port, border_queues
+from nnef_hw.arithmetic.records import Fields, JsonObject
 from nnef_hw.engine.layers.layer import EngineLayer, Shape
 from nnef_hw.engine.layers.network import Sink
 from nnef_hw.engine.layers.tail import Tail
@@ -283,7 +283,7 @@ class EnginePlan:
         sinks = self.design.network.sinks
         return (*found, *((sink.codes, 0) for sink in sinks if sink.tail is not None))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Plain JSON values: size, cycles, and the first word of every tensor in memory."""
         design = self.design
         return {
@@ -315,7 +315,7 @@ class EnginePlan:
         return found
 
     @property
-    def _memory(self) -> dict[str, Any]:
+    def _memory(self) -> Fields:
         """Where the program comes from, if it comes as a stream."""
         design = self.design
         if design.store is None:
@@ -324,7 +324,7 @@ class EnginePlan:
         return {MEMORY: {**design.store.to_json(), **size, **saved(design, MEMORY)}}
 
     @property
-    def _bitstream(self) -> dict[str, Any]:
+    def _bitstream(self) -> Fields:
         """What does not follow from the model, if the engine is that of a bitstream."""
         existing = self.design.existing
         if existing is None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
+from nnef_hw.arithmetic.records import Fields
 from nnef_hw.engine.layers.layer import EngineLayer
 from nnef_hw.engine.layers.nest import Nest
 from nnef_hw.engine.program.design import Design
@@ -14,7 +14,7 @@ from nnef_hw.parts.engine.sequencer import ReadPlace, WritePlace
 __all__ = ["list_program"]
 
 
-def list_program(design: Design) -> Iterator[dict[str, Any]]:
+def list_program(design: Design) -> Iterator[Fields]:
     """Yield a row per instruction: what it runs, its loops, its places in the memories.
 
     ``loops`` are the iterations, the innermost first, up to the end of a pass and behind it;
@@ -61,7 +61,7 @@ def _operation(layer: EngineLayer) -> str:
     return f"{text}, table" if layer.table is not None else text
 
 
-def _loops(design: Design, layer: EngineLayer, nest: Nest | None) -> dict[str, Any]:
+def _loops(design: Design, layer: EngineLayer, nest: Nest | None) -> Fields:
     assert nest is not None, "a layer has loops"
     # A first word may be in front of its tensor: padding.
     read, write = design.placement.places_read(layer, 0)[0], design.placement.places[layer.tensor]

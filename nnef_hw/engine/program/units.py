@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
+from nnef_hw.arithmetic.records import AttributeMap
 from nnef_hw.engine.layers.layer import EngineLayer
 from nnef_hw.engine.layers.unit import UnitLayer
 from nnef_hw.hardware.geometry.blockram import BlockRam
@@ -77,7 +77,7 @@ class Units:
         return layer.own_records(self._kinds[layer.kind], self.of(layer))
 
     @property
-    def contents(self) -> Sequence[Mapping[str, Any]]:
+    def contents(self) -> Sequence[AttributeMap]:
         """What the part of each unit is filled with."""
         return [peers[0].contents(peers, is_streamed=self.is_streamed) for peers in self.peers]
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
-from numpy.typing import NDArray
-
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.errors import Location, UnsupportedError
 from nnef_hw.frontend.shapes import SHAPE_RULES, Call
 from nnef_hw.ir import Graph, Node, State, Tensor, verify
@@ -68,9 +66,7 @@ class Builder:
         self.inputs.append(tensor.name)
         return self.add(tensor)
 
-    def constant(
-        self, name: str, data: NDArray[Any], *, location: Location | None = None
-    ) -> Tensor:
+    def constant(self, name: str, data: Array, *, location: Location | None = None) -> Tensor:
         """Add a constant under a unique name made from ``name``."""
         dtype = DTYPES[data.dtype.kind]
         return self.add(Tensor(self.unique(name), data.shape, dtype, data, location=location))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
+from nnef_hw.arithmetic.records import Fields
 from nnef_hw.errors import Location, ModelError
 from nnef_hw.ir import Tensor
 
@@ -33,7 +33,7 @@ class Call:
     op: str
     name: str
     inputs: tuple[Tensor, ...]
-    attrs: dict[str, Any]
+    attrs: Fields
     dtypes: tuple[str, ...]
     places: Mapping[str, Location] = field(default_factory=dict)
     location: Location | None = None

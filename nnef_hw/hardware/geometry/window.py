@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 from functools import cache, cached_property
-from typing import Any
+
+from nnef_hw.arithmetic.records import JsonObject
 
 __all__ = ["Window", "taps_inside"]
 
@@ -239,7 +240,7 @@ class Window:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, value: dict[str, Any]) -> Window:
+    def from_json(cls, value: JsonObject) -> Window:
         """Inverse of :meth:`to_json`."""
         (top, bottom), (left, right) = value["padding"]
         return cls(**{

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.arithmetic.images.windows import convolve, pad_border
 from nnef_hw.arithmetic.numerics import QType, Requant, accumulator_range, fold_zero_point
+from nnef_hw.arithmetic.records import Fields
 from nnef_hw.arithmetic.tflite.numerics import TfliteRequant
 from nnef_hw.hardware.geometry.window import Window
 from nnef_hw.ir.graph import Graph, Node
@@ -63,7 +64,7 @@ class Convolution(Layer):
         operand, weights, bias = (graph.tensor(name) for name in node.inputs)
         codes = graph.constant(weights.name).astype(np.int64)
         by_tap = codes.reshape(*codes.shape[:2], -1).transpose(0, 2, 1)
-        geometry: dict[str, Any] = {}
+        geometry: Fields = {}
         if len(codes.shape) > 2:
             conv = node.attributes(ConvAttributes)
             rows, columns = codes.shape[2:]
@@ -128,7 +129,7 @@ class Convolution(Layer):
         )  # fmt: skip
 
     @cached_property
-    def _kernel(self) -> NDArray[Any]:
+    def _kernel(self) -> Array:
         """Weights in the fastest float type that holds all sums of products with codes exactly."""
         source = self.source
         magnitude = int(np.abs(self.weights).sum(axis=(1, 2)).max())

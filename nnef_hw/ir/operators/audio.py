@@ -6,13 +6,13 @@ Samples are the rows of an image [1, 1, T, 1], frames those of the result [1, C,
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Self
+from typing import Self
 
 from nnef_hw.arithmetic.audio.log_mel import LogMel, LogMelRequant
 from nnef_hw.arithmetic.audio.micro_frontend import MicroFrontend
 from nnef_hw.arithmetic.numerics import Requant
+from nnef_hw.arithmetic.records import AttributeMap
 from nnef_hw.ir.operators.attributes import Attributes, padding_pairs
 from nnef_hw.ir.operators.operator import CanonicalOperator, Trait
 
@@ -60,7 +60,7 @@ class LogMelAttributes(FrontAttributes):
     before: int
 
     @classmethod
-    def parse(cls, attrs: Mapping[str, Any]) -> Self:
+    def parse(cls, attrs: AttributeMap) -> Self:
         """Return the attributes of a node."""
         rows, columns = padding_pairs(attrs["padding"])
         assert columns == (0, 0), f"padding {columns} beside samples"
@@ -98,7 +98,7 @@ class MicroFrontendAttributes(FrontAttributes):
     scale: float
 
     @classmethod
-    def parse(cls, attrs: Mapping[str, Any]) -> Self:
+    def parse(cls, attrs: AttributeMap) -> Self:
         """Return the attributes of a node; an estimate of noise has no scale."""
         return cls(front=MicroFrontend(attrs["hop"]), scale=attrs.get("scale", 1.0))
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Self
+from typing import Self
 
 from nnef_hw.arithmetic.numerics import Requant
+from nnef_hw.arithmetic.records import AttributeMap
 from nnef_hw.arithmetic.tflite.numerics import TfliteRequant
 from nnef_hw.hardware.geometry.contraction import Contraction
 from nnef_hw.ir.operators.attributes import Attributes
@@ -36,7 +36,7 @@ class ContractionAttributes(Attributes):
     offset: float = 0.0
 
     @classmethod
-    def parse(cls, attrs: Mapping[str, Any]) -> Self:
+    def parse(cls, attrs: AttributeMap) -> Self:
         """Return the attributes of a node."""
         order = attrs["order"]
         assert sorted(order) == ["k", "m", "n"], f"order {order!r} is none of m, k and n"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
+from nnef_hw.arithmetic.records import AttributeMap
 from nnef_hw.ir.operators.attributes import (
     Attributes,
     Pair,
@@ -30,7 +30,7 @@ class FactorAttributes(Attributes):
     factor: Pair
 
     @classmethod
-    def parse(cls, attrs: Mapping[str, Any]) -> Self:
+    def parse(cls, attrs: AttributeMap) -> Self:
         """Return the attributes of a node."""
         return cls(factor=integer_pair(attrs["factor"]))
 
@@ -51,7 +51,7 @@ class PadAttributes(Attributes):
     value: float
 
     @classmethod
-    def parse(cls, attrs: Mapping[str, Any]) -> Self:
+    def parse(cls, attrs: AttributeMap) -> Self:
         """Return the attributes of a node."""
         assert not any(map(any, attrs["padding"][:2])), "padding of batch or channels"
         assert attrs["border"] == "constant", f"border {attrs['border']}"
@@ -75,7 +75,7 @@ class SliceAttributes(Attributes):
     end: int
 
     @classmethod
-    def parse(cls, attrs: Mapping[str, Any]) -> Self:
+    def parse(cls, attrs: AttributeMap) -> Self:
         """Return the attributes of a node."""
         values = [attrs[name] for name in ("axes", "begin", "end", "stride")]
         assert all(len(items) == 1 for items in values), "a slice along several axes"

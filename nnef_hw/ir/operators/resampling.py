@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 from nnef_hw.arithmetic.interpolation import Places
+from nnef_hw.arithmetic.records import AttributeMap
 from nnef_hw.ir.operators.attributes import Attributes, Pair, integer_pair
 from nnef_hw.ir.operators.operator import CanonicalOperator, Trait
 
@@ -29,7 +29,7 @@ class InterpolateAttributes(Attributes):
     coordinates: str
 
     @classmethod
-    def parse(cls, attrs: Mapping[str, Any]) -> Self:
+    def parse(cls, attrs: AttributeMap) -> Self:
         """Return the attributes of a node."""
         return cls(size=integer_pair(attrs["size"]), coordinates=attrs["coordinates"])
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.arithmetic.images.windows import count_taps
 from nnef_hw.arithmetic.numerics import Requant
+from nnef_hw.arithmetic.records import AttributeMap
 from nnef_hw.arithmetic.tflite.numerics import TfliteAverage, TfliteRequant
 from nnef_hw.ir.operators.attributes import (
     Attributes,
@@ -75,7 +76,7 @@ class ConvAttributes(WeightsAttributes, WindowAttributes):
     """Attributes of a ``conv``; the filter has the extents of its window."""
 
     @classmethod
-    def parse(cls, attrs: Mapping[str, Any]) -> Self:
+    def parse(cls, attrs: AttributeMap) -> Self:
         """Return the attributes of a node."""
         return cls(
             stride=integer_pair(attrs["stride"]),
@@ -99,7 +100,7 @@ class PoolAttributes(WindowAttributes):
     size: Pair
 
     @classmethod
-    def parse(cls, attrs: Mapping[str, Any]) -> Self:
+    def parse(cls, attrs: AttributeMap) -> Self:
         """Return the attributes of a node."""
         for name in ("size", "stride"):
             assert list(attrs[name][:2]) == [1, 1], f"{name} extends over batch or channels"

@@ -6,7 +6,6 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +16,7 @@ from nnef_hw.hardware.geometry.blockram import Tiling
 from nnef_hw.parts.arrays.weights import WeightRom, WeightStore
 from nnef_hw.parts.base.part import LogicProducts, Pipe, counter_bits
 from nnef_hw.parts.base.timing import Process, Stream
+from nnef_hw.parts.base.untyped import Content, Hardware
 from nnef_hw.parts.windows.passes import window_cycles
 
 __all__ = ["ArrayPart", "SystolicArray", "tree_bits"]
@@ -141,13 +141,13 @@ class ArrayPart(Pipe):
         """Registers behind the weights that are in LUTs."""
         return self.weights.columns(self.depth, self.widths)
 
-    def build(self, **contents: Any) -> Any:
+    def build(self, **contents: Content) -> Hardware:
         """Return the component with read-only memories of the weights."""
         assert isinstance(self.weights, WeightRom)
         words = self.arranged(contents["weights"])
         return super().build(weights=self.weights.build(words, self.w_bits))
 
-    def made(self, component: Any) -> list[Any]:
+    def made(self, component: Hardware) -> list[Hardware]:
         return [component, *component.weights]
 
     @property

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from nnef_hw.parts.arrays.array import SystolicArray
 from nnef_hw.parts.arrays.weight_writer import RowWriter, WeightWriter
 from nnef_hw.parts.base.part import LogicProducts, Part
 from nnef_hw.parts.base.timing import Kernel, Process, Stream
+from nnef_hw.parts.base.untyped import Content, Hardware
 
 __all__ = ["ContractionArray"]
 
@@ -110,20 +110,20 @@ class ContractionArray(Part, of_parts=True):
     def timing(self) -> Part:
         return replace(self, array=replace(self.array, in_dsp=0))
 
-    def build(self, **contents: Any) -> Any:
+    def build(self, **contents: Content) -> Hardware:
         """Return the component; it has no contents."""
         memories = self.writer.memory.build()
         array = self.array.component_class()(self.array, weights=memories)
         return super().build(array=array, writer=self.writer.build(), **contents)
 
-    def made(self, component: Any) -> list[Any]:
+    def made(self, component: Hardware) -> list[Hardware]:
         return [component, component.writer, *self.array.made(component.array)]
 
-    def operands(self, component: Any) -> list[Any]:
+    def operands(self, component: Hardware) -> list[Hardware]:
         place = [component.place] if self.is_cached else []
         return [component.i, component.w, *place]
 
-    def arrivals(self, component: Any) -> tuple[Any, Any]:
+    def arrivals(self, component: Hardware) -> tuple[Hardware, Hardware]:
         return component.i.valid, component.i.ready
 
     def start(self, kernel: Kernel, *origins: Stream) -> Stream:

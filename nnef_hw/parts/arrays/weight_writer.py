@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import Any
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from nnef_hw.hardware.devices import Device
 from nnef_hw.parts.arrays.weights import WeightMemory
 from nnef_hw.parts.base.part import Part, counter_bits
 from nnef_hw.parts.base.timing import Kernel, Log, Process, Stream
+from nnef_hw.parts.base.untyped import Hardware
 
 __all__ = ["RowWriter", "WeightWriter", "divides_places"]
 
@@ -118,7 +118,7 @@ class WeightWriter(Part):
             time = yield from self._take(origins, time)
             written.add(time)
 
-    def _take(self, origins: Sequence[Stream], time: int) -> Generator[Any, int, int]:
+    def _take(self, origins: Sequence[Stream], time: int) -> Generator[Hardware, int, int]:
         """Take the codes of a half, the first one behind a cycle; return when the last one was."""
         [origin] = origins
         for _ in range(self.codes):
@@ -193,7 +193,7 @@ class RowWriter(WeightWriter):
             caches[n + 1] = write_rows(caches[n : n + 1], row[np.newaxis], places[n])[0]
         return np.asarray(caches[1:].swapaxes(1, 2).reshape(len(written), -1))
 
-    def _take(self, origins: Sequence[Stream], time: int) -> Generator[Any, int, int]:
+    def _take(self, origins: Sequence[Stream], time: int) -> Generator[Hardware, int, int]:
         row, place = origins
         placed = yield place
         for n in range(self.codes):

@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from nnef_hw.hardware.geometry.blockram import BlockRam, Tiling, registered_bits, tile_memory
 from nnef_hw.hardware.geometry.contraction import Contraction
 from nnef_hw.parts.base.part import counter_bits, table_columns, table_features
+from nnef_hw.parts.base.untyped import Hardware
 
 __all__ = ["WeightMemory", "WeightRom", "WeightStore"]
 
@@ -98,7 +98,7 @@ class WeightRom(WeightStore):
     def table_bits(self, widths: Sequence[int]) -> int:
         return sum(widths) if self.style == "logic" else 0
 
-    def build(self, words: Sequence[NDArray[np.int64]], bits: int) -> list[Any]:
+    def build(self, words: Sequence[NDArray[np.int64]], bits: int) -> list[Hardware]:
         """Return the component of every group, whose words [depth, weights] have so many bits."""
         module, _, name = self.component.partition(":")
         make = getattr(import_module(module), name)
@@ -224,7 +224,7 @@ class WeightMemory(WeightStore):
         )
         return rows * sum(cells)
 
-    def build(self) -> list[Any]:
+    def build(self) -> list[Hardware]:
         """Return the component of every group."""
         module, _, name = self.component.partition(":")
         make = getattr(import_module(module), name)

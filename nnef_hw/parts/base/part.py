@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
-from typing import Any, ClassVar, NamedTuple, final
+from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from nnef_hw.hardware.families.family import Family
 from nnef_hw.hardware.geometry.blockram import BlockRam, Tiling
 from nnef_hw.hardware.geometry.window import Window
 from nnef_hw.parts.base.timing import Kernel, Process, Stream
+from nnef_hw.parts.base.untyped import Content, Hardware
 
 __all__ = [
     "SHORT_TABLE", "LogicProducts", "Part", "Pipe", "WindowPart", "constant_tables",
@@ -166,7 +167,7 @@ class Part(ABC):
         return 0
 
     @abstractmethod
-    def compute(self, *operands: Any, **contents: Any) -> IntArray:
+    def compute(self, *operands: Hardware, **contents: Content) -> IntArray:
         """Return what a component gives from a reset on: exact integers in the order of beats.
 
         Parameters
@@ -238,32 +239,32 @@ class Part(ABC):
         products = sum(each.number * share(*sorted(each.widths)) for each in self.logic_products)
         return device.lut_multiplier * products
 
-    def build(self, **contents: Any) -> Any:
+    def build(self, **contents: Content) -> Hardware:
         """Return the Amaranth component with these contents."""
         return self.component_class()(self, **contents)
 
-    def build_counted(self, **contents: Any) -> Any:
+    def build_counted(self, **contents: Content) -> Hardware:
         """Return the same, with ports for what :meth:`arrivals` returns, if it takes more."""
         return self.build(**contents)
 
-    def component_class(self) -> Any:
+    def component_class(self) -> Hardware:
         """Return the class of the component; Amaranth is imported only now."""
         module, _, name = self.component.partition(":")
         return getattr(import_module(module), name)
 
-    def made(self, component: Any) -> list[Any]:
+    def made(self, component: Hardware) -> list[Hardware]:
         """Return what :meth:`build` has made: the component, and what it was given to hold."""
         return [component]
 
-    def operands(self, component: Any) -> list[Any]:
+    def operands(self, component: Hardware) -> list[Hardware]:
         """Return the streams in which a built component takes its operands."""
         return [component.i]
 
-    def result(self, component: Any) -> Any:
+    def result(self, component: Hardware) -> Hardware:
         """Return the stream in which it gives its results."""
         return component.o
 
-    def arrivals(self, component: Any) -> tuple[Any, Any]:
+    def arrivals(self, component: Hardware) -> tuple[Hardware, Hardware]:
         """Return whether a word stands at a built component, and whether it would be taken now."""
         operands = self.operands(component)
         valid = operands[0].valid

@@ -20,10 +20,12 @@ from array import array
 from collections.abc import Callable, Generator
 from typing import Any
 
+from nnef_hw.parts.base.untyped import Hardware
+
 __all__ = ["Branches", "Kernel", "Log", "Process", "RecordedStream", "Stream"]
 
 Process = Generator[Any, int, None]
-Resume = Callable[[Any], Any]
+Resume = Callable[[Hardware], Hardware]
 
 
 class Stream:
@@ -140,7 +142,7 @@ class Kernel:
     """
 
     def __init__(self, stream_class: type[Stream] = Stream) -> None:
-        self.ready: list[tuple[Any, int | None]] = []
+        self.ready: list[tuple[Hardware, int | None]] = []
         self.logs: list[Log] = []
         self.series: list[Stream | Log] = []
         self._stream_class = stream_class

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TypeVar
 
+from nnef_hw.arithmetic.records import AttributeMap, Fields
 from nnef_hw.hardware.devices import Device, Resources
 from nnef_hw.hardware.geometry.blockram import BlockRam, Tiling, tile_memory
 from nnef_hw.parts.engine.array import MultiplierArray
@@ -330,12 +331,12 @@ class Engine:
             yield f"it lacks {kind.label}, which the bitstream has"
 
     @property
-    def kept(self) -> dict[str, Any]:
+    def kept(self) -> Fields:
         """What follows from the weights it was made for, besides its fields."""
         pairs = (feature.kept_values() for feature in self.everything)
         return {name: value for found in pairs for name, value in found.items()}
 
-    def with_kept(self, kept: Mapping[str, Any]) -> Engine:
+    def with_kept(self, kept: AttributeMap) -> Engine:
         """Return it with what follows from other weights."""
         return replace(
             self, array=self.array.with_kept(kept), requantizer=self.requantizer.with_kept(kept),

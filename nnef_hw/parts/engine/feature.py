@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from importlib import import_module
-from typing import Any, ClassVar, Protocol, Self
+from typing import ClassVar, Protocol, Self
 
+from nnef_hw.arithmetic.records import AttributeMap, Fields
 from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.blockram import BlockRam, Tiling
 from nnef_hw.parts.base.part import Part
+from nnef_hw.parts.base.untyped import Content, Hardware
 from nnef_hw.parts.engine.fields import Record
 from nnef_hw.parts.engine.program import Layout
 
@@ -83,7 +85,7 @@ class EngineSizes(Protocol):
         """Return a memory in which addresses to write wait for so many cycles."""
 
 
-def trained(name: str, *, most: str = "") -> Any:
+def trained(name: str, *, most: str = "") -> Hardware:
     """Return an attribute of a feature that follows from the weights.
 
     Parameters
@@ -96,7 +98,7 @@ def trained(name: str, *, most: str = "") -> Any:
     return field(metadata={"kept": name, "most": most})
 
 
-def in_fields() -> Any:
+def in_fields() -> Hardware:
     """Return an attribute of a feature that tells widths of fields, which are compared."""
     return field(metadata={"in_fields": True})
 
@@ -125,7 +127,7 @@ class Feature:
     levels: ClassVar[int] = 0
     implied: ClassVar[tuple[type[Record], ...]] = ()
 
-    def build(self, engine: EngineSizes, **contents: Any) -> Any:
+    def build(self, engine: EngineSizes, **contents: Content) -> Hardware:
         """Return its component, with what that holds (amaranth is imported here)."""
         module, name = self.component_of(engine).split(":")
         return getattr(import_module(module), name)(engine, **contents)
@@ -219,11 +221,11 @@ class Feature:
             elif not own.metadata and wanted != there:
                 yield f"its {own.name} is {wanted}, there {there}"
 
-    def kept_values(self) -> dict[str, Any]:
+    def kept_values(self) -> Fields:
         """Return what follows from the weights, by the names in a plan."""
         return {name: getattr(self, own) for name, own in self.kept_names().items()}
 
-    def with_kept(self, kept: Mapping[str, Any]) -> Self:
+    def with_kept(self, kept: AttributeMap) -> Self:
         """Return it with what follows from other weights, by the names in a plan."""
         return replace(self, **{own: kept[name] for name, own in self.kept_names().items()})
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any
+
+from nnef_hw.parts.base.untyped import Hardware
 
 __all__ = ["Fact", "Record", "fact"]
 
@@ -46,7 +47,7 @@ class Fact:
     trained: bool = False
 
 
-def fact(summary: str, **options: Any) -> Any:
+def fact(summary: str, **options: Hardware) -> Hardware:
     """Return the default of a field of a :class:`Record`, which is 0 (:class:`Fact`)."""
     return field(default=0, metadata={"fact": Fact(summary=summary, **options)})
 

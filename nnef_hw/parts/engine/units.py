@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self
 
+from nnef_hw.arithmetic.records import AttributeMap, Fields
 from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.blockram import Tiling, tile_memory
 from nnef_hw.parts.base.part import Part
@@ -156,10 +157,10 @@ class StreamUnits(Feature):
         if self.ways < 1 or self.ways & (self.ways - 1):
             raise ValueError(f"Engine ways must be a power of two, not {self.ways}")
 
-    def kept_values(self) -> dict[str, Any]:
+    def kept_values(self) -> Fields:
         return {"units": [unit.sizes for unit in self.units]}
 
-    def with_kept(self, kept: Mapping[str, Any]) -> Self:
+    def with_kept(self, kept: AttributeMap) -> Self:
         pairs = zip(self.units, kept["units"], strict=True)
         return replace(self, units=tuple(unit.with_sizes(sizes) for unit, sizes in pairs))
 

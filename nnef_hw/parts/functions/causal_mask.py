@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from nnef_hw.arithmetic.places import hide_behind
 from nnef_hw.hardware.devices import Device
 from nnef_hw.parts.base.part import Pipe, counter_bits
 from nnef_hw.parts.base.timing import Process, Stream
+from nnef_hw.parts.base.untyped import Hardware
 
 __all__ = ["CausalMask"]
 
@@ -68,8 +68,8 @@ class CausalMask(Pipe):
                     place.accept(accepted)
                 sent = yield target, accepted + self.latency
 
-    def operands(self, component: Any) -> list[Any]:
+    def operands(self, component: Hardware) -> list[Hardware]:
         return [component.i, component.place]
 
-    def arrivals(self, component: Any) -> tuple[Any, Any]:
+    def arrivals(self, component: Hardware) -> tuple[Hardware, Hardware]:
         return component.i.valid, component.i.ready

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from nnef_hw.arithmetic.numerics import AddRequant, IntArray
 from nnef_hw.hardware.devices import Device
 from nnef_hw.parts.base.part import LogicProducts, Pipe
 from nnef_hw.parts.base.timing import Process, Stream
+from nnef_hw.parts.base.untyped import Hardware
 
 __all__ = [
     "TABLE_INPUTS",
@@ -50,7 +50,7 @@ def elastic_pipeline(target: Stream, origins: Sequence[Stream], stages: int) -> 
 class TwoOperands(Pipe):
     """A part that takes two operands at once; its latency begins with the later one."""
 
-    def operands(self, component: Any) -> list[Any]:
+    def operands(self, component: Hardware) -> list[Hardware]:
         return [component.a, component.b]
 
 

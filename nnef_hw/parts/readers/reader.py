@@ -5,11 +5,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 from nnef_hw.arithmetic.numerics import IntArray
 from nnef_hw.parts.base.part import Part
 from nnef_hw.parts.base.timing import Kernel, Process, Stream
+from nnef_hw.parts.base.untyped import Hardware
 
 __all__ = ["Reader", "ReaderWords", "check_left"]
 
@@ -94,7 +95,7 @@ class Reader(Part):
     clock_mhz: float
     words: int
 
-    def make_pads(self) -> Any:
+    def make_pads(self) -> Hardware:
         """Return what is between it and the pins (:class:`nnef_hw.rtl.readers.pads.Pads`)."""
         module, _, name = self.pads.partition(":")
         return getattr(import_module(module), name)(self)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from nnef_hw.arithmetic.numerics import IntArray
 from nnef_hw.hardware.devices import Device
 from nnef_hw.parts.base.part import Pipe, counter_bits
 from nnef_hw.parts.base.timing import Process, Stream
+from nnef_hw.parts.base.untyped import Content, Hardware
 
 __all__ = ["Concat", "Split"]
 
@@ -79,13 +79,13 @@ class Concat(Pipe):
                     origin.accept(accepted)
                     sent = yield target, accepted + self.latency
 
-    def operands(self, component: Any) -> list[Any]:
+    def operands(self, component: Hardware) -> list[Hardware]:
         return [getattr(component, f"i{n}") for n in range(len(self.runs))]
 
-    def build_counted(self, **contents: Any) -> Any:
+    def build_counted(self, **contents: Content) -> Hardware:
         return self.build(counted=True, **contents)
 
-    def arrivals(self, component: Any) -> tuple[Any, Any]:
+    def arrivals(self, component: Hardware) -> tuple[Hardware, Hardware]:
         return component.offered, component.free
 
 
@@ -161,5 +161,5 @@ class Split(Pipe):
                     offered = yield origin
                     origin.accept((yield target, offered) if kept else offered)
 
-    def result(self, component: Any) -> Any:
+    def result(self, component: Hardware) -> Hardware:
         return getattr(component, f"o{self.kept.index(True)}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.blockram import BlockRam, Tiling, tile_memory
 from nnef_hw.parts.base.part import Part, counter_bits, rom_luts
 from nnef_hw.parts.base.timing import Kernel, Stream
+from nnef_hw.parts.base.untyped import Hardware
 
 __all__ = ["Constant"]
 
@@ -75,7 +75,7 @@ class Constant(Part):
         del device
         return self._counters + self.bits + 2
 
-    def operands(self, component: Any) -> list[Any]:
+    def operands(self, component: Hardware) -> list[Hardware]:
         del component
         return []
 

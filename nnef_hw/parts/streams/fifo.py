@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import count
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.blockram import BlockRam, Tiling, tile_memory
 from nnef_hw.parts.base.part import Part, counter_bits
 from nnef_hw.parts.base.timing import Kernel, Log, Process, Stream
+from nnef_hw.parts.base.untyped import Content, Hardware
 
 __all__ = ["FIFO_REGISTERS", "BlockFifo", "FifoLogs", "fifo_reads", "queue_write"]
 
@@ -121,7 +122,7 @@ class BlockFifo(Part):
     def memories(self) -> tuple[Tiling, ...]:
         return (self.memory,)
 
-    def compute(self, codes: IntArray, *, shape: Any = None) -> IntArray:
+    def compute(self, codes: IntArray, *, shape: Hardware = None) -> IntArray:
         """Return codes [beats, lanes] as they come."""
         del shape
         return codes
@@ -134,7 +135,7 @@ class BlockFifo(Part):
         del device
         return 3 * counter_bits(self.depth) + self.beat_bits + 5
 
-    def build(self, **contents: Any) -> Any:
+    def build(self, **contents: Content) -> Hardware:
         """Return the component; the ``shape`` of payloads has to be that of its beats."""
         assert contents["shape"].size == self.beat_bits + 1
         return super().build()

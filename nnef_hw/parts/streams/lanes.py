@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from nnef_hw.arithmetic.numerics import IntArray
+from nnef_hw.arithmetic.records import AttributeMap
 from nnef_hw.hardware.devices import Device, Resources
 from nnef_hw.hardware.geometry.blockram import Tiling
 from nnef_hw.parts.base.part import LogicProducts, Part
 from nnef_hw.parts.base.timing import Kernel, Stream
+from nnef_hw.parts.base.untyped import Content, Hardware
 
 __all__ = ["Lanes", "side_by_side"]
 
@@ -89,7 +90,7 @@ class Lanes(Part, of_parts=True):
         return self.lanes * self.part.spram
 
     def compute(
-        self, *operands: IntArray, each: Sequence[Mapping[str, Any]] = (), **contents: Any
+        self, *operands: IntArray, each: Sequence[AttributeMap] = (), **contents: Content
     ) -> IntArray:
         """Return what every copy makes of its lane of the operands [beats, lanes]."""
         own = each or [{}] * self.lanes
@@ -116,13 +117,13 @@ class Lanes(Part, of_parts=True):
     def _estimate(self, device: Device) -> Resources:
         return sum([self.part.resources(device)] * self.lanes, Resources())
 
-    def made(self, component: Any) -> list[Any]:
+    def made(self, component: Hardware) -> list[Hardware]:
         return [component, *component.copies]
 
-    def operands(self, component: Any) -> list[Any]:
+    def operands(self, component: Hardware) -> list[Hardware]:
         return self.part.operands(component)
 
-    def build(self, *, each: Sequence[Mapping[str, Any]] = (), **contents: Any) -> Any:
+    def build(self, *, each: Sequence[AttributeMap] = (), **contents: Content) -> Hardware:
         """Return the component; every copy has the contents, and those that ``each`` has for it."""
         own = each or [{}] * self.lanes
         copies = [self.part.build(**contents, **mine) for mine in own]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import Any
 
 from nnef_hw.arithmetic.numerics import IntArray
 from nnef_hw.hardware.devices import Device, Resources
 from nnef_hw.parts.base.part import Part, Pipe, counter_bits
 from nnef_hw.parts.base.timing import Kernel, Log, Process, Stream
+from nnef_hw.parts.base.untyped import Content, Hardware
 from nnef_hw.parts.streams.fifo import BlockFifo, FifoLogs, queue_write
 
 __all__ = ["SHALLOW_FIFO", "CutFifo", "Fifo", "Skid", "SumHop", "SumQueue", "make_fifo"]
@@ -25,11 +25,11 @@ class Registers(Part):
 
     depth: int
 
-    def build(self, **contents: Any) -> Any:
+    def build(self, **contents: Content) -> Hardware:
         """Return the component; its contents are the ``shape`` of payloads."""
         return self.component_class()(contents["shape"], depth=self.depth)
 
-    def compute(self, payloads: IntArray, *, shape: Any = None) -> IntArray:
+    def compute(self, payloads: IntArray, *, shape: Hardware = None) -> IntArray:
         """Return payloads [items, 1] as they come."""
         del shape
         return payloads

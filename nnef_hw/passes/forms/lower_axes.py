@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.passes.rewriting.editor import Editor
 from nnef_hw.passes.rewriting.rewrite import Pass, Reasons
@@ -73,7 +73,7 @@ def _inputs(editor: Editor, node: Node, axes: list[int]) -> tuple[str, ...]:
         tensor = editor.tensors[editor.resolve(name)]
         if tensor.data is not None and (len(tensor.shape) != 2 or tensor.shape[0] != 1):
 
-            def of_channels(data: NDArray[Any]) -> NDArray[Any]:
+            def of_channels(data: Array) -> Array:
                 whole = data.reshape(data.shape + (1,) * (len(shape) - data.ndim))
                 return (whole if data.size == 1 else np.broadcast_to(whole, extents)).reshape(1, -1)
 

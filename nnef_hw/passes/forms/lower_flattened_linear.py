@@ -6,11 +6,11 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.ir.activation import activation_attrs
 from nnef_hw.passes.rewriting.editor import Editor, reshape_node
@@ -204,7 +204,7 @@ def _order(editor: Editor, image: str, row: str) -> NDArray[np.int64]:
 
 
 def _filter(
-    array: NDArray[Any], *, shape: tuple[int, ...], order: NDArray[np.int64] | None = None
-) -> NDArray[Any]:
+    array: Array, *, shape: tuple[int, ...], order: NDArray[np.int64] | None = None
+) -> Array:
     columns = array if order is None else array[:, np.argsort(order)]
     return columns.reshape(len(array), *shape[1:])

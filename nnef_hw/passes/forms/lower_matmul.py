@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.ir import Graph, Node
 from nnef_hw.passes.forms.lower_cumsum import LowerCumsum
 from nnef_hw.passes.forms.lower_einsum import LowerEinsum
@@ -106,7 +106,7 @@ def _with_plain_activation(editor: Editor, node: Node) -> Node:
     return replace(node.with_attrs(**{key: False}), inputs=inputs)
 
 
-def _matrix(array: NDArray[Any], *, transpose: bool) -> NDArray[Any]:
+def _matrix(array: Array, *, transpose: bool) -> Array:
     array = np.swapaxes(array, -1, -2) if transpose else array
     return array.reshape(array.shape[-2:])
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from nnef_hw.arithmetic.records import Fields
 from nnef_hw.ir import Graph, Node, Tensor
 from nnef_hw.passes.forms.lower_axes import LowerAxes
 from nnef_hw.passes.rewriting.editor import Editor
@@ -110,7 +111,7 @@ class _Emitter:
         """Emit the mean of the window around every element."""
         editor, node = self.editor, self.node
         shape, size = editor.shape(source), node.attrs["size"]
-        attrs: dict[str, Any] = {
+        attrs: Fields = {
             "border": "constant", "padding": [], "stride": [], "dilation": [], "normalize": True,
         }  # fmt: skip
         if size[1] == 1:

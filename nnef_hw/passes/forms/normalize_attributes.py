@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from nnef_hw.arithmetic.records import AttributeValue
 from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.passes.forms.lower_normalization import LowerNormalization
 from nnef_hw.passes.rewriting.editor import Editor, is_trivial
@@ -69,7 +70,7 @@ def _normalize(editor: Editor, node: Node) -> Node:
     return node
 
 
-def _with_window(node: Node, extents: tuple[int, ...], size: Any) -> Node:
+def _with_window(node: Node, extents: tuple[int, ...], size: AttributeValue) -> Node:
     stride = [int(s) for s in node.attrs.get("stride") or [1] * len(size)]
     dilation = [int(d) for d in node.attrs.get("dilation") or [1] * len(size)]
     padding = [(int(p), int(q)) for p, q in node.attrs.get("padding") or ()]

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.passes.forms.lower_axes import LowerAxes
 from nnef_hw.passes.forms.lower_broadcast import LowerBroadcast
@@ -149,12 +149,12 @@ def _emit_whole(editor: Editor, node: Node) -> None:
         editor.emit(replace(node, op=op, inputs=tuple(inputs)))
 
 
-def _whole(data: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+def _whole(data: Array, shape: tuple[int, ...]) -> Array:
     """Return a constant in the shape of the result: NNEF broadcasts from the left."""
     return np.broadcast_to(data.reshape(data.shape + (1,) * (len(shape) - data.ndim)), shape)
 
 
-def _compact(data: NDArray[Any]) -> NDArray[Any]:
+def _compact(data: Array) -> Array:
     """Return a constant with an extent of 1 along the axes on which it repeats itself."""
     for axis in range(data.ndim):
         first = data.take([0], axis)
@@ -204,7 +204,7 @@ def _shapes_before(editor: Editor, node: Node) -> Iterator[tuple[int, ...]]:
             yield editor.shape(before.inputs[0])
 
 
-def _fits(view: View, constants: list[NDArray[Any]]) -> bool:
+def _fits(view: View, constants: list[Array]) -> bool:
     seen = (_compact(view.array(data)) for data in constants)
     return all(channel_values(data, view.shape) is not None for data in seen)
 
@@ -223,5 +223,5 @@ def _emit(editor: Editor, node: Node, view: View) -> None:
     view.leave(editor, node, image, node.name)
 
 
-def _seen(data: NDArray[Any], *, view: View, shape: tuple[int, ...]) -> NDArray[Any]:
+def _seen(data: Array, *, view: View, shape: tuple[int, ...]) -> Array:
     return _compact(view.array(_whole(data, shape)))

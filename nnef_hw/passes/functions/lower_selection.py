@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import zip_longest
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.ir import Graph, Node
 from nnef_hw.passes.rewriting.editor import Editor
 from nnef_hw.passes.rewriting.rewrite import Pass
@@ -105,14 +104,12 @@ def _broadcast(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(max(extents) for extents in zip_longest(*shapes, fillvalue=1))
 
 
-def _is_sum_with(data: NDArray[Any], is_finite: bool) -> bool:
+def _is_sum_with(data: Array, is_finite: bool) -> bool:
     """Whether a constant is finite, or minus infinity, or infinity, all over."""
     return is_finite or bool(np.isinf(data).all() and (data == data.flat[0]).all())
 
 
-def _infinite(
-    editor: Editor, node: Node, condition: str, data: NDArray[Any], *, is_first: bool
-) -> str:
+def _infinite(editor: Editor, node: Node, condition: str, data: Array, *, is_first: bool) -> str:
     """Return an activation that is infinite where a choice is taken, else 0: a logarithm."""
     weight = _weight(editor, node, condition, not is_first)
     shape, like = editor.shape(weight), editor.tensors[node.name]

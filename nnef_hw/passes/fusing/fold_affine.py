@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.ir import Graph, Node, Quantization, Trait
 from nnef_hw.ir.activation import activation_attrs
 from nnef_hw.passes.rewriting.editor import Editor, channel_values, reshape_node
@@ -311,7 +311,7 @@ def _scaled(
     return replace(layer, inputs=inputs, outputs=(result,))
 
 
-def _data(editor: Editor, name: str) -> NDArray[Any]:
+def _data(editor: Editor, name: str) -> Array:
     data = editor.data(name)
     assert data is not None, name
     return data.astype(np.float64)

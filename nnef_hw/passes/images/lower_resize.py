@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
+from nnef_hw.arithmetic.records import Fields
 from nnef_hw.ir import Graph, Node
 from nnef_hw.passes.forms.lower_gather import MOST_PARTS
 from nnef_hw.passes.images.interpolated_codes import (
@@ -163,13 +164,11 @@ def _equivalent(editor: Editor, node: Node) -> Node | None:
     return None
 
 
-def _evaluate(node: Node, x: NDArray[np.float64], shape: list[int]) -> NDArray[Any]:
+def _evaluate(node: Node, x: NDArray[np.float64], shape: list[int]) -> Array:
     return evaluate(Evaluation(node, (x,), (tuple(shape),)))[0]
 
 
-def _candidates(
-    source: tuple[int, ...], result: tuple[int, ...]
-) -> Iterator[tuple[str, dict[str, Any]]]:
+def _candidates(source: tuple[int, ...], result: tuple[int, ...]) -> Iterator[tuple[str, Fields]]:
     """Yield operators and attributes whose result has the right extents."""
     pairs = list(zip(source, result, strict=True))
     if all(after % before == 0 for before, after in pairs):

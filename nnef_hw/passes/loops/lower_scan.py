@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any
 
 import numpy as np
 
+from nnef_hw.arithmetic.records import AttributeValue
 from nnef_hw.ir import Graph, Node, State, Tensor, image_shape
 from nnef_hw.passes.rewriting.editor import Editor, emit_steps, reshape_node
 
@@ -245,7 +245,7 @@ class _Loop:
         form = _Form(shape)
         return name if form.state == shape else self._emit(name, ("reshape", form.state, {}))
 
-    def _begin(self, first: int) -> Iterator[tuple[str, Any, str]]:
+    def _begin(self, first: int) -> Iterator[tuple[str, AttributeValue, str]]:
         """Name the states; yield their tensors, initial values, and what they take over."""
         for n, result in enumerate(self.node.attrs["states"]):
             inner, source = self.body.inputs[first + n], self.node.inputs[first + n]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.ir import Graph, Node, Quantization, Tensor, Trait
 from nnef_hw.ir.quantization import rearranged
 
@@ -117,7 +117,7 @@ class Editor:
             name = self._aliases[name]
         return name
 
-    def constant(self, hint: str, data: NDArray[Any], like: Tensor | None = None) -> str:
+    def constant(self, hint: str, data: Array, like: Tensor | None = None) -> str:
         """Add a constant and return its name; label and location are those of ``like``."""
         data = np.asarray(data)
         tensor = Tensor(self._unique(hint), data.shape, data=data)
@@ -126,9 +126,7 @@ class Editor:
         self.tensors[tensor.name] = tensor
         return tensor.name
 
-    def rearranged(
-        self, hint: str, like: Tensor, function: Callable[[NDArray[Any]], NDArray[Any]]
-    ) -> str:
+    def rearranged(self, hint: str, like: Tensor, function: Callable[[Array], Array]) -> str:
         """Add the constant ``like`` with its elements moved, and return its name."""
         assert like.data is not None, like.name
         name = self.constant(hint, function(like.data), like)
@@ -151,7 +149,7 @@ class Editor:
         self.tensors[name] = replace(like, name=name)
         return name
 
-    def data(self, name: str) -> NDArray[Any] | None:
+    def data(self, name: str) -> Array | None:
         """Value of a constant, None for activations."""
         return self.tensors[self.resolve(name)].data
 
@@ -258,7 +256,7 @@ def is_trivial(values: Sequence[object], trivial: object) -> bool:
     return all((tuple(v) if isinstance(v, list) else v) == trivial for v in values)
 
 
-def channel_values(data: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.float64] | None:
+def channel_values(data: Array, shape: tuple[int, ...]) -> NDArray[np.float64] | None:
     """Return a constant as one value per channel of an activation [1, C, ...].
 
     None if it does not broadcast (left-aligned) along everything but the channels.

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.ir import Graph, Node, Quantization, Tensor, Trait
 from nnef_hw.ir.quantization import rearranged
 from nnef_hw.passes.rewriting.editor import Editor
@@ -45,7 +44,7 @@ class FoldConstants(Pass):
         return editor.finish()
 
 
-def _carried(node: Node, source: Tensor, value: NDArray[Any]) -> Quantization | None:
+def _carried(node: Node, source: Tensor, value: Array) -> Quantization | None:
     """Return the quantization of a constant whose elements a node only moves."""
     if source.quant is None or not node.has(Trait.MOVES):
         return None

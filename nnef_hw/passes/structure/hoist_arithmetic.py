@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.passes.rewriting.editor import Editor
 from nnef_hw.passes.rewriting.rewrite import Pass, Reasons
@@ -128,6 +128,6 @@ def _emit(editor: Editor, node: Node, axes: list[int]) -> None:
     editor.emit(new, Node("transpose", (result,), (node.name,), {"axes": axes}, node.location))
 
 
-def _moved(array: NDArray[Any], *, axes: list[int]) -> NDArray[Any]:
+def _moved(array: Array, *, axes: list[int]) -> Array:
     """Transpose a constant that is broadcast to tensors of so many axes, from the left."""
     return array.reshape(array.shape + (1,) * (len(axes) - array.ndim)).transpose(axes)

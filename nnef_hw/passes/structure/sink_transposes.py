@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.passes.rewriting.editor import Editor
 from nnef_hw.passes.rewriting.rewrite import Pass
@@ -77,7 +77,7 @@ def _common_axes(editor: Editor, node: Node) -> list[int] | None:
     return axes if alike and images and whole and free and not at_home and stay else None
 
 
-def _is_of_channels(data: NDArray[Any]) -> bool:
+def _is_of_channels(data: Array) -> bool:
     """Whether a constant is a number for each of several channels."""
     return data.ndim > 1 and 1 < data.shape[1] == data.size
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
 from nnef_hw.arithmetic.numerics import Requant
+from nnef_hw.arithmetic.records import AttributeValue
 from nnef_hw.errors import UnsupportedError, UsageError
 from nnef_hw.hardware.geometry.stream_rows import StreamRows
 from nnef_hw.ir import Graph, Node, Stage, State, Tensor, Trait, verify
@@ -269,7 +269,7 @@ class _Rewrite:
         self.tensors[both] = self._like(both, name, axis, past + new)
         following = self._unused(f"{hint}_kept")
         self.tensors[following] = replace(kept, name=following)
-        initial: Any = np.zeros(kept.shape)
+        initial: AttributeValue = np.zeros(kept.shape)
         if self.graph.stage == Stage.FIXED:
             initial = zero_codes(self.graph, name).take(range(past), axis)
         self.states[state] = State(initial, following, label=state)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
+
+from nnef_hw.arithmetic.records import JsonView
 
 __all__ = ["Cells", "Points", "Wires"]
 
@@ -41,7 +42,7 @@ class Wires:
         How much the length of each net counts [net].
     """
 
-    def __init__(self, netlist: Mapping[str, Any]) -> None:
+    def __init__(self, netlist: JsonView) -> None:
         self.names: list[str] = []
         kinds: list[str] = []
         # in the order of the netlist, as sets have none

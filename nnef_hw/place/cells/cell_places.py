@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter
 
+from nnef_hw.arithmetic.records import JsonObject, JsonView
 from nnef_hw.place.blocks.block_plan import LOGIC_BIN
 from nnef_hw.place.blocks.spreading import Charges, Spreader, crowd
 from nnef_hw.place.blocks.wires import Points, Wires
@@ -64,7 +65,7 @@ KEPT = 0.8
 
 
 def place_cells(
-    netlist: Mapping[str, Any], tiles: LogicTiles, places: Sequence[str], frequency_mhz: float,
+    netlist: JsonView, tiles: LogicTiles, places: Sequence[str], frequency_mhz: float,
     seed: int, check: Callable[[], None],
 ) -> None:  # fmt: skip
     """Give every cell of logic tiles in a packed netlist its place, as an attribute ``BEL``.
@@ -88,7 +89,7 @@ def place_cells(
         Some cells find no place.
     """
     [module] = netlist["modules"].values()
-    cells: dict[str, Any] = module["cells"]
+    cells: JsonObject = module["cells"]
     units = tiles.units(cells)
     if not units:
         return

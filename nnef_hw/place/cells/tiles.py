@@ -5,14 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.records import JsonView
+
 __all__ = ["Cell", "Control", "LogicTiles", "Member", "Path", "Unit"]
 
-Cell: TypeAlias = Mapping[str, Any]
+Cell: TypeAlias = JsonView
 """A cell of a netlist in nextpnr's JSON."""
 
 

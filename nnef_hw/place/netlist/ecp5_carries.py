@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import product
-from typing import Any
 
+from nnef_hw.arithmetic.records import JsonObject, JsonView
 from nnef_hw.place.netlist.mapped import Bit, users_of
 
 __all__ = ["shorten_chains"]
@@ -23,10 +23,10 @@ PINS = ("A0", "B0", "C0", "D0")
 OPEN = "x"
 LUT_DIRECTIONS = dict.fromkeys("ABCD", "input") | {"Z": "output"}
 
-_Cell = dict[str, Any]
+_Cell = JsonObject
 
 
-def shorten_chains(netlist: Mapping[str, Any]) -> int:
+def shorten_chains(netlist: JsonView) -> int:
     """Take the constants and the unused carries from the ends of carry chains; return how many.
 
     Parameters
@@ -37,7 +37,7 @@ def shorten_chains(netlist: Mapping[str, Any]) -> int:
     return sum(_shorten_in_module(module) for module in netlist["modules"].values())
 
 
-def _shorten_in_module(module: dict[str, Any]) -> int:
+def _shorten_in_module(module: JsonObject) -> int:
     cells: dict[str, _Cell] = module["cells"]
     carries = {name: cell for name, cell in cells.items() if cell["type"] == CARRY}
     if not carries:

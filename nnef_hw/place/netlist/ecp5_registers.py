@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from nnef_hw.arithmetic.records import JsonObject, JsonView
 from nnef_hw.place.netlist.mapped import Bit, users_of
 
 __all__ = ["use_output_registers"]
@@ -23,7 +23,7 @@ PLAIN = {"CLKMUX": "CLK", "LSRMUX": "LSR", "REGSET": "RESET"}
 ALWAYS = "1 "
 """``CEMUX`` of a flip-flop without a clock enable: in JSON a space follows a string of digits."""
 
-_Cell = dict[str, Any]
+_Cell = JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class _Port:
             memory["connections"][f"OCE{holder}"] = [enable]
 
 
-def use_output_registers(netlist: Mapping[str, Any]) -> int:
+def use_output_registers(netlist: JsonView) -> int:
     """Let block RAMs register their words in place of flip-flops; return of how many.
 
     All used bits of a port's word have to go to nothing but flip-flops of the port's clock that
@@ -76,7 +76,7 @@ def use_output_registers(netlist: Mapping[str, Any]) -> int:
     return sum(_use_in_module(module) for module in netlist["modules"].values())
 
 
-def _use_in_module(module: dict[str, Any]) -> int:
+def _use_in_module(module: JsonObject) -> int:
     cells: dict[str, _Cell] = module["cells"]
     memories = [cell for cell in cells.values() if cell["type"] == MEMORY]
     if not memories:
@@ -121,7 +121,7 @@ def _enable(cell: _Cell | None, pin: str, clock: Bit) -> Bit | None:
     return {ALWAYS: "1", "CE": _pin(cell, "CE")}.get(cell["parameters"].get("CEMUX"))
 
 
-def _rename(module: dict[str, Any], renamed: Mapping[Bit, Bit], gone: set[Bit]) -> None:
+def _rename(module: JsonObject, renamed: Mapping[Bit, Bit], gone: set[Bit]) -> None:
     """Let users of bits read others, and forget the names of bits that are gone."""
     for cell in module["cells"].values():
         for pin, bits in cell["connections"].items():

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import TypeAlias
+
+from nnef_hw.arithmetic.records import JsonView
 
 __all__ = ["Bit", "drivers_of", "users_of"]
 
@@ -12,7 +14,7 @@ Bit: TypeAlias = int | str
 """A number, or the constant ``"0"``, ``"1"`` or ``"x"``."""
 
 
-def drivers_of(cells: Mapping[str, Mapping[str, Any]]) -> dict[Bit, tuple[str, str]]:
+def drivers_of(cells: Mapping[str, JsonView]) -> dict[Bit, tuple[str, str]]:
     """Return the cell and the pin that drive a bit."""
     return {
         bit: (name, pin)
@@ -21,7 +23,7 @@ def drivers_of(cells: Mapping[str, Mapping[str, Any]]) -> dict[Bit, tuple[str, s
     }  # fmt: skip
 
 
-def users_of(module: Mapping[str, Any]) -> Mapping[Bit, list[tuple[str, str]]]:
+def users_of(module: JsonView) -> Mapping[Bit, list[tuple[str, str]]]:
     """Return cells and pins that read a bit; a port of the module is a cell without a name."""
     users: dict[Bit, list[tuple[str, str]]] = defaultdict(list)
     for name, cell in module["cells"].items():

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
+from nnef_hw.arithmetic.records import JsonObject, JsonView
 from nnef_hw.place.critical import ADDED, OUTSIDE, block_of
 from nnef_hw.place.netlist.bels import place_of
 from nnef_hw.place.nextpnr.dialect import Dialect
@@ -16,7 +16,7 @@ from nnef_hw.place.nextpnr.timing import limiting_path
 __all__ = ["describe_places"]
 
 
-def describe_places(netlist: Path, report: Mapping[str, Any], dialect: Dialect) -> dict[str, Any]:
+def describe_places(netlist: Path, report: JsonView, dialect: Dialect) -> JsonObject:
     """Return where a design is, in tiles of the device.
 
     Parameters
@@ -65,7 +65,7 @@ def describe_places(netlist: Path, report: Mapping[str, Any], dialect: Dialect) 
     }
 
 
-def _blocks(module: Mapping[str, Any]) -> dict[str, str]:
+def _blocks(module: JsonView) -> dict[str, str]:
     """Return the block of every cell; what nextpnr adds to a carry chain is that of the chain."""
     cells = module["cells"]
     nets = {bit: net for net, row in module["netnames"].items() for bit in row["bits"]}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
+from nnef_hw.arithmetic.records import JsonView
 from nnef_hw.hardware.families import GOWIN, Pin
 from nnef_hw.place.nextpnr.dialect import Dialect, function_of
 from nnef_hw.place.nextpnr.nextpnr import Nextpnr
@@ -97,7 +97,7 @@ class GowinDialect(Dialect):
             lines += [f'IO_LOC "{port}" {pin.site};', f'IO_PORT "{port}" {attributes};']
         return "\n".join(lines) + "\n"
 
-    def lone_flip_flops(self, netlist: Mapping[str, Any]) -> float:
+    def lone_flip_flops(self, netlist: JsonView) -> float:
         [module] = (
             module for module in netlist["modules"].values() if "top" in module["attributes"]
         )

@@ -14,8 +14,8 @@ import time
 from collections.abc import Mapping, Sequence
 from itertools import count
 from pathlib import Path
-from typing import Any
 
+from nnef_hw.arithmetic.records import JsonObject
 from nnef_hw.errors import ToolError
 from nnef_hw.place.nextpnr.dialect import Dialect
 from nnef_hw.place.toolchain import Design, Mapped
@@ -104,7 +104,7 @@ def _revise(dialect: Dialect, top: str, out_dir: Path, log_dir: Path) -> float:
     return time.perf_counter() - begin
 
 
-def _without_open_outputs(netlist: dict[str, Any]) -> dict[str, Any]:
+def _without_open_outputs(netlist: JsonObject) -> JsonObject:
     """Return a mapped design with a bit at every output: Verilog would get a constant there."""
     return netlist | {
         "modules": {
@@ -114,12 +114,12 @@ def _without_open_outputs(netlist: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _with_outputs(cells: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+def _with_outputs(cells: Mapping[str, JsonObject]) -> dict[str, JsonObject]:
     listed = (bits for cell in cells.values() for bits in cell["connections"].values())
     numbers = (bit for bits in listed for bit in bits if isinstance(bit, int))
     fresh = count(max(numbers, default=1) + 1)
 
-    def connected(cell: dict[str, Any]) -> dict[str, Any]:
+    def connected(cell: JsonObject) -> JsonObject:
         directions = cell["port_directions"]
         return cell | {
             "connections": {

@@ -8,8 +8,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
+from nnef_hw.arithmetic.records import JsonView
 from nnef_hw.place.nextpnr.dialect import Dialect
 from nnef_hw.place.nextpnr.run import run_nextpnr, utilisation_of
 from nnef_hw.place.toolchain import Design
@@ -64,7 +64,7 @@ def lone_cells(numbers: Mapping[str, int], top: str) -> str:
     return json.dumps({"modules": {top: module}})
 
 
-def places_of(netlist: Mapping[str, Any]) -> dict[str, list[str]]:
+def places_of(netlist: JsonView) -> dict[str, list[str]]:
     """Return nextpnr's names of all places that a placed netlist uses, by types of cells."""
     places: dict[str, list[str]] = defaultdict(list)
     for module in netlist["modules"].values():

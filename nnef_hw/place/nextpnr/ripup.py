@@ -13,8 +13,8 @@ import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
+from nnef_hw.arithmetic.records import JsonObject
 from nnef_hw.place.nextpnr.policy import MARGIN, REACH
 
 __all__ = [
@@ -69,7 +69,7 @@ def set_clock(netlist: Path, frequency_mhz: float) -> None:
 
 def stated_for(report: Path, aim_mhz: float, frequency_mhz: float) -> dict[str, object]:
     """Return nextpnr's report, with the clock that was asked for where it names the aim."""
-    value: dict[str, Any] = json.loads(report.read_text())
+    value: JsonObject = json.loads(report.read_text())
     for clock in value["fmax"].values():
         if _is_aim(clock, aim_mhz):
             clock["constraint"] = frequency_mhz

@@ -6,8 +6,8 @@ import itertools
 import os
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
+from nnef_hw.arithmetic.records import JsonObject
 from nnef_hw.errors import UnroutedError
 from nnef_hw.place.nextpnr.attempt import IsNeedless
 from nnef_hw.place.nextpnr.policy import MOST_SEEDS
@@ -17,7 +17,7 @@ from nnef_hw.system.process_group import run_parallel
 
 __all__ = ["placements_of"]
 
-_Report = dict[str, Any]
+_Report = JsonObject
 
 
 def placements_of(

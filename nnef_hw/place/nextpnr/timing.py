@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
+from nnef_hw.arithmetic.records import JsonObject, JsonView
 from nnef_hw.place.nextpnr.dialect import Dialect
 
 __all__ = ["clocks_of", "limiting_path", "longest_path", "slack_of", "slowest_clock", "used_by"]
@@ -26,7 +26,7 @@ def longest_path(report: Mapping[str, object]) -> list[list[object]]:
     return [[hop["from"]["cell"], hop["delay"]] for hop in limiting_path(report)]
 
 
-def limiting_path(report: Mapping[str, Any]) -> list[dict[str, Any]]:
+def limiting_path(report: JsonView) -> list[JsonObject]:
     """Return the hops of the path that limits the clock as nextpnr's report has them."""
     slack = {
         clock: row["achieved"] / row["constraint"] for clock, row in report.get("fmax", {}).items()
@@ -43,14 +43,14 @@ def limiting_path(report: Mapping[str, Any]) -> list[dict[str, Any]]:
     return hops
 
 
-def used_by(report: Mapping[str, Any], dialect: Dialect) -> dict[str, int]:
+def used_by(report: JsonView, dialect: Dialect) -> dict[str, int]:
     """Return how much of each resource a placement uses, from nextpnr's report."""
     rows = report["utilization"]
     counts = {cell: (row["used"], row["available"]) for cell, row in rows.items()}
     return {name: used for name, (used, _) in dialect.utilization(counts).items()}
 
 
-def clocks_of(report: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
+def clocks_of(report: JsonView) -> dict[str, tuple[float, float]]:
     """Return frequency and constraint of every clock in nextpnr's report."""
     # rounded down, lest a clock be promised that is not there
     return {

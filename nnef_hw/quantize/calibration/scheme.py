@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
 
 import numpy as np
 
 from nnef_hw.arithmetic.numerics import QType
+from nnef_hw.arithmetic.records import AttributeMap
 from nnef_hw.errors import Location
 
 __all__ = ["CALIBRATIONS", "LAYER_KEYS", "Scheme"]
@@ -100,7 +100,7 @@ class Scheme:
     rounding: str = "author"
     largest_layer_factor: float = math.inf
     largest_sum_factor: float = math.inf
-    layers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    layers: Mapping[str, AttributeMap] = field(default_factory=dict)
     locations: Mapping[str, Location] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.arithmetic.images.windows import gather_taps, pad_border
 from nnef_hw.arithmetic.numerics import QType
+from nnef_hw.arithmetic.records import AttributeValue
 from nnef_hw.ir import Graph, Node
 from nnef_hw.ir.operators import ConvAttributes
 from nnef_hw.reference.batching import is_batchable
@@ -180,6 +180,6 @@ def _windows(node: Node, x: FloatArray, filter_shape: tuple[int, ...]) -> FloatA
     if len(positions) > _MAX_WINDOWS:
         positions = np.random.default_rng(0).choice(positions, _MAX_WINDOWS, replace=False)
     sample, *place = np.unravel_index(positions, extents)
-    chosen: tuple[Any, ...] = (sample, slice(None), *place)
+    chosen: tuple[AttributeValue, ...] = (sample, slice(None), *place)
     columns = np.stack([tap[chosen].T for tap in taps], axis=1)
     return columns.reshape(conv.groups, -1, len(positions))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.arithmetic.numerics import QType, signed_bits
+from nnef_hw.arithmetic.records import AttributeValue, Fields
 from nnef_hw.errors import NnefHwError, UnsupportedError
 from nnef_hw.ir import Graph, Quantization, Tensor, Trait
 from nnef_hw.reference.real.quantize import code_range, encode
@@ -103,7 +103,7 @@ def unusable_formats(graph: Graph) -> list[NnefHwError]:
     return errors
 
 
-def _numbers(tensor: Tensor, quant: Quantization) -> dict[str, Any]:
+def _numbers(tensor: Tensor, quant: Quantization) -> Fields:
     """Return the arguments of a quantization as numbers; refuse one for each channel."""
     arrays = {key: np.asarray(value) for key, value in quant.args.items()}
     for key, value in arrays.items():
@@ -232,7 +232,7 @@ def _steps(quant: Quantization) -> tuple[NDArray[np.float64], Array] | None:
     return scale, zero_point.astype(np.int64)
 
 
-def _aligned(value: Any, rank: int) -> Array:
+def _aligned(value: AttributeValue, rank: int) -> Array:
     array = np.asarray(value)
     return array.reshape(array.shape + (1,) * (rank - array.ndim))
 

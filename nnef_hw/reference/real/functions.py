@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.records import AttributeMap
 from nnef_hw.ir import Node, Trait
 from nnef_hw.ir.operators import canonical_operators
 from nnef_hw.reference.real.program import RealProgram
@@ -15,7 +15,7 @@ from nnef_hw.reference.real.program import RealProgram
 __all__ = ["UNARY", "activated", "unary_function"]
 
 FloatArray = NDArray[np.float64]
-Attrs = Mapping[str, Any]
+Attrs = AttributeMap
 
 
 def _sigmoid(x: FloatArray) -> FloatArray:

@@ -7,11 +7,10 @@ tensor broadcast from its first dimension.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from nnef_hw.arithmetic.records import AttributeValue
 from nnef_hw.ir import Quantization
 from nnef_hw.reference.real.registry import Array, Evaluation, operator
 from nnef_hw.reference.running.batch_rules import always
@@ -49,7 +48,7 @@ def encode(x: ArrayLike, quant: Quantization) -> NDArray[np.int64]:
 
 
 def decode(
-    codes: NDArray[np.integer[Any]], quant: Quantization, *, sign_bit: bool = False
+    codes: NDArray[np.integer[AttributeValue]], quant: Quantization, *, sign_bit: bool = False
 ) -> FloatArray:
     """Return the real numbers that codes stand for.
 

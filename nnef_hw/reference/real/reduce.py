@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
 from nnef_hw.arithmetic.integer_functions import integer_normalized, integer_softmax_codes
+from nnef_hw.arithmetic.records import AttributeValue
 from nnef_hw.reference.real.elementwise import align
 from nnef_hw.reference.real.registry import Array, Evaluation, operator
 from nnef_hw.reference.running.batch_rules import always, beside_axes
@@ -24,7 +24,7 @@ _REDUCE: dict[str, Callable[..., object]] = {
 }
 
 
-def arg_index(function: Callable[..., Any], x: Array, axes: Sequence[int]) -> Array:
+def arg_index(function: Callable[..., AttributeValue], x: Array, axes: Sequence[int]) -> Array:
     """Apply ``argmax`` or ``argmin`` over several axes, in row-major order; extents stay as 1."""
     if not axes:
         return np.zeros(x.shape, np.int64)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 from math import ceil
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.arithmetic.numerics import QType, Requant, signed_bits
+from nnef_hw.arithmetic.records import AttributeMap, Fields
 from nnef_hw.arithmetic.tflite.numerics import TfliteRequant
 from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.window import Window
@@ -32,6 +32,9 @@ from nnef_hw.streaming.layers.requantize import (
 
 __all__ = [
     "DSP_BITS",
+    "AnyArray",
+    "AnyFilter",
+    "AnySumming",
     "ArrayFolding",
     "ArrayLayer",
     "FilterLayer",
@@ -59,7 +62,7 @@ class ArrayFolding(RequantizerFolding):
     weight_style: str
 
     @depends_on("digit_bits", "digit_stages")
-    def behind(self, layer: SummingLayer[Any], device: Device) -> tuple[Part, ...]:
+    def behind(self, layer: AnySumming, device: Device) -> tuple[Part, ...]:
         """Return the parts that sums pass."""
         requantizer = make_requantizer(
             layer.requant, self, channels=layer.out_channels, acc_bits=layer.acc_bits,
@@ -79,14 +82,12 @@ class ArrayFolding(RequantizerFolding):
         return (beat,) if device.long_wires else ()
 
     @depends_on("digit_bits", "digit_stages")
-    def interval(self, layer: SummingLayer[Any], device: Device) -> int:
+    def interval(self, layer: AnySumming, device: Device) -> int:
         """Cycles per code of the requantizer."""
         del device
         return interval_of(layer.requant, self)
 
-    def reading(
-        self, layer: SummingLayer[Any], array: ArrayPart, windows: int, device: Device
-    ) -> int:
+    def reading(self, layer: AnySumming, array: ArrayPart, windows: int, device: Device) -> int:
         """Cycles in which an array reads so many windows, if they are there and its codes leave."""
         interval = self.interval(layer, device)
         return ceil(windows * array.window_cycles(interval, queued=device.long_wires))
@@ -149,10 +150,10 @@ class SummingLayer(StreamLayer[F]):
         """Return the part that makes wider beats of so many channels, if they are wider."""
         if lanes == self.operand_lanes:
             return ()
-        codes: dict[str, Any] = {"bits": self.source.bits, "signed": self.source.signed}
+        codes: Fields = {"bits": self.source.bits, "signed": self.source.signed}
         return (Pack(channels=channels, lanes=lanes, in_lanes=self.operand_lanes, **codes),)
 
-    def buffer_formats(self, device: Device) -> Mapping[str, Any]:
+    def buffer_formats(self, device: Device) -> AttributeMap:
         """Return the fields of a line buffer that follow from the format of codes."""
         return {
             "bits": self.source.bits, "signed": self.source.signed,
@@ -207,7 +208,7 @@ class ArrayLayer(SummingLayer[F]):
         requantize = requant_contents(self.requant, bias.tolist(), self.result_lanes)
         return {"array": {"weights": weights}, "requantize": requantize}
 
-    def array_formats(self, folding: ArrayFolding, device: Device) -> Mapping[str, Any]:
+    def array_formats(self, folding: ArrayFolding, device: Device) -> AttributeMap:
         """Return the fields of an array that follow from formats, device and folding."""
         return {
             "kept_passes": folding.kept_passes, "x_bits": self.source.bits,
@@ -233,9 +234,17 @@ class FilterLayer(ArrayLayer[F]):
         return int(self.weights.size) // self.groups
 
 
+AnySumming: TypeAlias = SummingLayer[Any]
+"""A layer that sums, whatever its choices of foldings are."""
+AnyArray: TypeAlias = ArrayLayer[Any]
+"""A layer with an array, whatever its choices of foldings are."""
+AnyFilter: TypeAlias = FilterLayer[Any]
+"""A convolution or linear layer, whatever its choices of foldings are."""
+
+
 def multiplier_choices(
     multipliers: int, x_bits: int, w_bits: int, words: int, device: Device
-) -> list[dict[str, Any]]:
+) -> list[Fields]:
     """List where multipliers and weights may be, as fields of a folding.
 
     ``words`` is the depth of a weight memory.

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
-from typing import Any
 
 from nnef_hw.arithmetic.numerics import QType, signed_bits
+from nnef_hw.arithmetic.records import Fields
 from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.contraction import Contraction
 from nnef_hw.hardware.geometry.window import Window
@@ -86,7 +86,7 @@ class ContractionFolding(ArrayFolding):
             in_dsp=self.in_dsp, weights=memory, weight_delay=device.weight_delay,
             out_lanes=layer.result_lanes,
         )  # fmt: skip
-        codes: dict[str, Any] = {
+        codes: Fields = {
             "memory": memory, "in_bits": second.bits, "in_signed": second.signed,
             "zero_point": second.zero_point,
         }  # fmt: skip
@@ -221,7 +221,7 @@ class ContractionLayer(SummingLayer[ContractionFolding]):
     def _foldings(self, rows: int, lanes: int, device: Device) -> Iterator[ContractionFolding]:
         """Vary requantizer, kind of multipliers, and line buffer of an array of a size."""
         window = self.window.folded(-(-self.in_channels // lanes), -(-self.out_channels // rows))
-        size: dict[str, Any] = {
+        size: Fields = {
             "rows": rows, "lanes": lanes, "depth": least_depth(window), "weight_style": "block",
             "group_rows": self._group_rows(rows, lanes, device),
         }  # fmt: skip

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.records import Fields
 from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.blockram import tile_memory
 from nnef_hw.hardware.geometry.window import Window
@@ -20,7 +21,11 @@ from nnef_hw.parts.arrays.fast_array import FastArray, fast_offsets
 from nnef_hw.parts.streams.width import Pack
 from nnef_hw.parts.windows.linebuffer import LineBuffer
 from nnef_hw.parts.windows.parallel import ParallelLineBuffer
-from nnef_hw.streaming.filters.arrays import ArrayFolding, FilterLayer, multiplier_choices
+from nnef_hw.streaming.filters.arrays import (
+    AnyFilter,
+    ArrayFolding,
+    multiplier_choices,
+)
 from nnef_hw.streaming.layers.kept import depends_on
 from nnef_hw.streaming.layers.layer import Contents, size_steps
 from nnef_hw.streaming.layers.requantize import digit_choices
@@ -86,21 +91,21 @@ class SystolicFolding(ArrayFolding):
     def products_per_multiplier(self) -> int:
         return 2 if self.fast else 1
 
-    def window(self, layer: FilterLayer[Any]) -> Window:
+    def window(self, layer: AnyFilter) -> Window:
         """Return the window as the array reads it."""
         blocks = 1 if self.parallel else -(-layer.in_channels // self.lanes)
         passes = -(-layer.out_channels // self.rows)
         return layer.window.folded(blocks, passes)
 
     @depends_on("lanes", "parallel")
-    def packing(self, layer: FilterLayer[Any], device: Device) -> tuple[Pack, ...]:
+    def packing(self, layer: AnyFilter, device: Device) -> tuple[Pack, ...]:
         """Return what makes beats of codes."""
         del device
         lanes = layer.in_channels if self.parallel else self.lanes
         return layer.packing(layer.in_channels, lanes)
 
     @depends_on("rows", "lanes", "parallel", "depth")
-    def buffer(self, layer: FilterLayer[Any], device: Device) -> WindowPart:
+    def buffer(self, layer: AnyFilter, device: Device) -> WindowPart:
         """Return the line buffer."""
         window, formats = self.window(layer), layer.buffer_formats(device)
         if self.parallel:
@@ -113,7 +118,7 @@ class SystolicFolding(ArrayFolding):
     @depends_on(
         "rows", "lanes", "parallel", "group_rows", "kept_passes", "in_dsp", "weight_style", "fast"
     )  # fmt: skip
-    def array(self, layer: FilterLayer[Any], device: Device) -> SystolicArray:
+    def array(self, layer: AnyFilter, device: Device) -> SystolicArray:
         """Return the array."""
         kind = FastArray if self.fast else SystolicArray
         return kind(
@@ -123,13 +128,13 @@ class SystolicFolding(ArrayFolding):
             **layer.array_formats(self, device),
         )  # fmt: skip
 
-    def parts(self, layer: FilterLayer[Any], device: Device) -> tuple[Part, ...]:
+    def parts(self, layer: AnyFilter, device: Device) -> tuple[Part, ...]:
         """Return what a layer is made of."""
         buffer, array = self.buffer(layer, device), self.array(layer, device)
         before = *self.packing(layer, device), *self.in_front(buffer, device)
         return (*before, buffer, array, *self.behind(layer, device))
 
-    def cycles(self, layer: FilterLayer[Any], device: Device) -> int:
+    def cycles(self, layer: AnyFilter, device: Device) -> int:
         """Cycles per frame of a layer that nothing makes wait."""
         buffer, array = self.buffer(layer, device), self.array(layer, device)
         window = buffer.window
@@ -139,15 +144,15 @@ class SystolicFolding(ArrayFolding):
         # Words that complete no window pass in a cycle each.
         return max(reading + window.words - window.out_pixels, layer.beats)
 
-    def contents(self, layer: FilterLayer[Any]) -> Contents:
+    def contents(self, layer: AnyFilter) -> Contents:
         """Return what its parts hold."""
         return layer.array_contents(self.weights(layer), self.bias(layer))
 
-    def weights(self, layer: FilterLayer[Any]) -> NDArray[np.int64]:
+    def weights(self, layer: AnyFilter) -> NDArray[np.int64]:
         """Return the weights as the array takes them."""
         return window_weights(layer, self.lanes, parallel=self.parallel)
 
-    def bias(self, layer: FilterLayer[Any]) -> NDArray[np.int64]:
+    def bias(self, layer: AnyFilter) -> NDArray[np.int64]:
         """Return what is added to the array's sums."""
         if not self.fast:
             return layer.bias
@@ -157,9 +162,7 @@ class SystolicFolding(ArrayFolding):
         )
 
 
-def window_weights(
-    layer: FilterLayer[Any], lanes: int, *, parallel: bool = False
-) -> NDArray[np.int64]:
+def window_weights(layer: AnyFilter, lanes: int, *, parallel: bool = False) -> NDArray[np.int64]:
     """Weights in window order, shape [out channels, words, lanes]; absent lanes are 0."""
     out_channels, taps, channels = layer.weights.shape
     if parallel:
@@ -170,13 +173,13 @@ def window_weights(
     return padded.reshape(out_channels, taps * blocks, lanes)
 
 
-def _w_bits(layer: FilterLayer[Any], lanes: int, parallel: bool) -> int:
+def _w_bits(layer: AnyFilter, lanes: int, parallel: bool) -> int:
     """Width of stored weights; absent lanes have weights of 0, which a sign cannot say."""
     has_absent_lanes = not parallel and layer.in_channels % lanes > 0
     return max(layer.w_bits, 1 + has_absent_lanes)
 
 
-def systolic_foldings(layer: FilterLayer[Any], device: Device) -> list[SystolicFolding]:
+def systolic_foldings(layer: AnyFilter, device: Device) -> list[SystolicFolding]:
     """List the arrays that could run a convolution or linear layer."""
     foldings: list[SystolicFolding] = []
     for fast in _inner_products(layer, device):
@@ -190,7 +193,7 @@ def systolic_foldings(layer: FilterLayer[Any], device: Device) -> list[SystolicF
     return foldings
 
 
-def _inner_products(layer: FilterLayer[Any], device: Device) -> tuple[bool, ...]:
+def _inner_products(layer: AnyFilter, device: Device) -> tuple[bool, ...]:
     """List whether a multiplier may be for two products: where a DSP block takes their factors."""
     return (False, True) if device.sums_per_dsp and layer.fits_dsp else (False,)
 
@@ -228,7 +231,7 @@ def array_sizes(layer: Sized, device: Device, *, fast: bool) -> list[tuple[int, 
 
 
 def _parallel_foldings(
-    layer: FilterLayer[Any], device: Device, *, fast: bool
+    layer: AnyFilter, device: Device, *, fast: bool
 ) -> Iterator[SystolicFolding]:
     """Fold a layer whose whole window is one word: few channels, many taps.
 
@@ -253,13 +256,13 @@ def _parallel_foldings(
 
 
 def _arithmetic_foldings(
-    layer: FilterLayer[Any], device: Device, window: Window, rows: int, lanes: int, *,
+    layer: AnyFilter, device: Device, window: Window, rows: int, lanes: int, *,
     parallel: bool, fast: bool,
 ) -> Iterator[SystolicFolding]:  # fmt: skip
     """Vary the requantizer, the kind of multipliers and the weight memory of one array."""
     words = 1 if parallel else window.pass_words
     w_bits = _w_bits(layer, lanes, parallel)
-    size: dict[str, Any] = {
+    size: Fields = {
         "rows": rows, "lanes": lanes, "parallel": parallel, "fast": fast,
         "depth": 0 if parallel else least_depth(window),
         "group_rows": _group_rows(
@@ -293,9 +296,7 @@ def _arithmetic_foldings(
             yield SystolicFolding(**choices, kept_passes=kept_passes)
 
 
-def _of_depth(
-    folding: SystolicFolding, layer: FilterLayer[Any], device: Device, depth: int
-) -> LineBuffer:
+def _of_depth(folding: SystolicFolding, layer: AnyFilter, device: Device, depth: int) -> LineBuffer:
     """Return the line buffer of the folding with another depth."""
     buffer = replace(folding, depth=depth).buffer(layer, device)
     assert isinstance(buffer, LineBuffer)

@@ -16,7 +16,7 @@ from nnef_hw.parts.streams.stream import SumHop, SumQueue
 from nnef_hw.parts.streams.width import Pack
 from nnef_hw.parts.windows.banked import BankedLineBuffer
 from nnef_hw.parts.windows.linebuffer import LineBuffer
-from nnef_hw.streaming.filters.arrays import ArrayFolding, ArrayLayer, multiplier_choices
+from nnef_hw.streaming.filters.arrays import AnyArray, ArrayFolding, multiplier_choices
 from nnef_hw.streaming.layers.kept import depends_on
 from nnef_hw.streaming.layers.requantize import digit_choices, interval_of
 from nnef_hw.streaming.layers.windows import buffered_cycles, least_depth, useful_depths
@@ -64,13 +64,13 @@ class TapFolding(ArrayFolding, ABC):
         return {"rows": 1, "lanes": self.lanes, "taps": self.taps, "lines": self.lines}
 
     @depends_on("lanes")
-    def packing(self, layer: ArrayLayer[Any], view: View, device: Device) -> tuple[Pack, ...]:
+    def packing(self, layer: AnyArray, view: View, device: Device) -> tuple[Pack, ...]:
         """Return what makes beats of codes."""
         del device
         return layer.packing(view.channels, view.lanes)
 
     @depends_on("lanes", "lines", "depth")
-    def buffer(self, layer: ArrayLayer[Any], view: View, device: Device) -> WindowPart:
+    def buffer(self, layer: AnyArray, view: View, device: Device) -> WindowPart:
         """Return the line buffer."""
         formats = layer.buffer_formats(device)
         if self.lines:
@@ -84,7 +84,7 @@ class TapFolding(ArrayFolding, ABC):
         )  # fmt: skip
 
     @depends_on("lanes", "taps", "kept_passes", "in_dsp", "weight_style")
-    def array(self, layer: ArrayLayer[Any], device: Device) -> DepthwiseArray:
+    def array(self, layer: AnyArray, device: Device) -> DepthwiseArray:
         """Return the array."""
         return DepthwiseArray(
             channels=layer.out_channels, positions=layer.weights_of_channel, lanes=self.lanes,
@@ -94,7 +94,7 @@ class TapFolding(ArrayFolding, ABC):
         )  # fmt: skip
 
     @depends_on("digit_bits", "digit_stages")
-    def behind(self, layer: ArrayLayer[Any], device: Device) -> tuple[Part, ...]:
+    def behind(self, layer: AnyArray, device: Device) -> tuple[Part, ...]:
         """Return the parts that sums pass.
 
         Where wires are long, they hop: all sums of a pass move when the first one leaves, and that
@@ -111,14 +111,14 @@ class TapFolding(ArrayFolding, ABC):
     def view(self, layer: Any) -> View:
         """Return what the array sees of a layer's windows."""
 
-    def parts(self, layer: ArrayLayer[Any], device: Device) -> tuple[Part, ...]:
+    def parts(self, layer: AnyArray, device: Device) -> tuple[Part, ...]:
         """Return what a layer is made of."""
         view = self.view(layer)
         buffer, array = self.buffer(layer, view, device), self.array(layer, device)
         before = *self.packing(layer, view, device), *self.in_front(buffer, device)
         return (*before, buffer, array, *self.behind(layer, device))
 
-    def cycles(self, layer: ArrayLayer[Any], device: Device) -> int:
+    def cycles(self, layer: AnyArray, device: Device) -> int:
         """Cycles per frame of a layer that nothing makes wait."""
         view = self.view(layer)
         array = self.array(layer, device)
@@ -137,7 +137,7 @@ def lines_of(window: Window) -> int:
     return 1 << (window.reach[0] + window.stride[0] - 1).bit_length()
 
 
-def tap_foldings(size: T, layer: ArrayLayer[Any], device: Device) -> Iterator[T]:
+def tap_foldings(size: T, layer: AnyArray, device: Device) -> Iterator[T]:
     """Vary the requantizer, the kind of multipliers and the weight memory of an array of a size."""
     view = size.view(layer)
     if size.lines and (view.window.starts_in_padding or view.window.goes_on):
@@ -165,7 +165,7 @@ def tap_foldings(size: T, layer: ArrayLayer[Any], device: Device) -> Iterator[T]
 
 
 def _of_depth(
-    folding: TapFolding, layer: ArrayLayer[Any], view: View, device: Device, depth: int
+    folding: TapFolding, layer: AnyArray, view: View, device: Device, depth: int
 ) -> LineBuffer:
     """Return the line buffer of the folding with another depth."""
     buffer = replace(folding, depth=depth).buffer(layer, view, device)
@@ -173,7 +173,7 @@ def _of_depth(
     return buffer
 
 
-def _kept_passes(folding: TapFolding, layer: ArrayLayer[Any], device: Device) -> int:
+def _kept_passes(folding: TapFolding, layer: AnyArray, device: Device) -> int:
     """Return for how many passes sums are kept: those that are inside at full rate."""
     interval = interval_of(layer.requant, folding)
     array = folding.array(layer, device)

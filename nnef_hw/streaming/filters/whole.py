@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from nnef_hw.arithmetic.numerics import Requant
 from nnef_hw.arithmetic.subexpressions import signed_digits
 from nnef_hw.hardware.devices import Device
 from nnef_hw.parts.arrays.matrix import MatrixProduct
-from nnef_hw.streaming.filters.arrays import FilterLayer
+from nnef_hw.streaming.filters.arrays import AnyFilter
 from nnef_hw.streaming.layers.kept import depends_on
 from nnef_hw.streaming.layers.layer import Contents, Folding
 
@@ -48,7 +47,7 @@ class MatrixFolding(Folding):
         return {"rows": self.rows, "lanes": self.lanes, "taps": 1, "lines": 0}
 
     @depends_on("rows", "lanes", "chained")
-    def product(self, layer: FilterLayer[Any], device: Device) -> MatrixProduct:
+    def product(self, layer: AnyFilter, device: Device) -> MatrixProduct:
         """Return the part."""
         requant = layer.requant
         assert isinstance(requant, Requant)
@@ -60,22 +59,22 @@ class MatrixFolding(Folding):
             out_bits=target.bits, out_signed=target.signed, lut_ram=device.family.has_lut_ram,
         )  # fmt: skip
 
-    def parts(self, layer: FilterLayer[Any], device: Device) -> tuple[MatrixProduct]:
+    def parts(self, layer: AnyFilter, device: Device) -> tuple[MatrixProduct]:
         """Return what a layer is made of."""
         return (self.product(layer, device),)
 
-    def cycles(self, layer: FilterLayer[Any], device: Device) -> int:
+    def cycles(self, layer: AnyFilter, device: Device) -> int:
         """Cycles per frame."""
         del device
         return layer.window.out_pixels
 
-    def contents(self, layer: FilterLayer[Any]) -> Contents:
+    def contents(self, layer: AnyFilter) -> Contents:
         """Return what its parts hold: nothing, all constants are in the adders."""
         del layer
         return {}
 
 
-def matrix_foldings(layer: FilterLayer[Any], device: Device) -> list[MatrixFolding]:
+def matrix_foldings(layer: AnyFilter, device: Device) -> list[MatrixFolding]:
     """List how a layer takes whole pixels: by one window's weights, if they might fit the device.
 
     Only where its beats are pixels. Registers stand between adders where the clock needs them, and
@@ -100,7 +99,7 @@ def matrix_foldings(layer: FilterLayer[Any], device: Device) -> list[MatrixFoldi
     return [MatrixFolding(rows=layer.out_channels, lanes=layer.in_channels, chained=chained or 1)]
 
 
-def _graph(layer: FilterLayer[Any]) -> AdderGraph:
+def _graph(layer: AnyFilter) -> AdderGraph:
     """Return the adders of a layer with its requantizers, whose constants are one of each sum."""
     requant = layer.requant
     assert isinstance(requant, Requant)

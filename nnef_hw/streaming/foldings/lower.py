@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from nnef_hw.architecture.architecture import Port, port_labels
 from nnef_hw.errors import raise_all
@@ -29,7 +28,7 @@ from nnef_hw.streaming.layers import (
 )
 from nnef_hw.streaming.layers.kept_caches import find_kept_caches
 from nnef_hw.streaming.layers.kept_rows import KeptRows, find_kept_noise, find_kept_rows
-from nnef_hw.streaming.layers.layer import StreamContext, StreamLayer, lowers
+from nnef_hw.streaming.layers.layer import AnyContext, AnyLayer, StreamContext, lowers
 from nnef_hw.streaming.layers.state import DelayLayer, state_layers
 
 __all__ = ["lower"]
@@ -64,7 +63,7 @@ def _lowered(graph: Graph) -> LayerGraph:
     }
     streams.update({name: name for name in graph.states})
     inputs = _ports("i", graph, graph.inputs, order.inputs, streams)
-    layers: list[StreamLayer[Any]] = []
+    layers: list[AnyLayer] = []
     keeping, caches = find_kept_noise(graph, find_kept_rows(graph)), find_kept_caches(graph)
     for node in graph.nodes:
         if node.op == "split_steps":
@@ -104,7 +103,7 @@ def _lowered(graph: Graph) -> LayerGraph:
     return LayerGraph(tuple(layers), inputs, outputs, images)
 
 
-def _layer(graph: Graph, context: StreamContext[Any]) -> StreamLayer[Any]:
+def _layer(graph: Graph, context: AnyContext) -> AnyLayer:
     node = context.layer.node
     return replace(lowers[node.op](context), repeats=graph.steps(node.name))
 

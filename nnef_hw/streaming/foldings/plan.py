@@ -6,9 +6,10 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from nnef_hw.architecture.architecture import Port, StoredImage
+from nnef_hw.arithmetic.records import JsonObject
 from nnef_hw.hardware.devices import Device, Resources, find_device
 from nnef_hw.ir import Graph
 from nnef_hw.streaming.foldings.block import Block
@@ -153,7 +154,7 @@ class StreamingPlan:
         """Estimate of the whole design with its host link."""
         return sum((block.resources for block in self.blocks), self.link)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Plain JSON values: of blocks what was chosen, by the name of the layer."""
         return {
             "model": self.model,
@@ -180,7 +181,7 @@ class StreamingPlan:
         return json.dumps(self.to_json(), indent=1, sort_keys=True) + "\n"
 
     @classmethod
-    def from_json(cls, value: dict[str, Any], network: LayerGraph) -> StreamingPlan:
+    def from_json(cls, value: JsonObject, network: LayerGraph) -> StreamingPlan:
         """Inverse of :meth:`to_json`, for the layers of the fixed graph that was planned.
 
         Raises
@@ -215,7 +216,7 @@ class StreamingPlan:
         )
 
 
-def _block(layer: AnyLayer, value: dict[str, Any], device: Device) -> Block:
+def _block(layer: AnyLayer, value: JsonObject, device: Device) -> Block:
     chosen = {key: item for key, item in value.items() if key != "fifos"}
     if len(value["fifos"]) != len(layer.sources):
         raise ValueError(f"layer {layer.name!r} has {len(layer.sources)} operands")

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import cached_property
-from typing import Any
 
 from amaranth import Cat, Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from nnef_hw.arithmetic.records import Fields
 from nnef_hw.hardware.devices import find_device
 from nnef_hw.ir import Graph
+from nnef_hw.parts.base.untyped import Hardware
 from nnef_hw.rtl.base.reset import WithReset, reset_late
 from nnef_hw.rtl.streams.fork import Fork
 from nnef_hw.rtl.streams.stream import Fifo, beat_layout
@@ -71,7 +72,7 @@ class Accelerator(wiring.Component):  # type: ignore[misc]
             for source in block.sources
         }
         self.device = find_device(plan.device)
-        ports: dict[str, Any] = {}
+        ports: Fields = {}
         if counted:
             ports = {name: Out(len(plan.blocks)) for name in ("busy", "waiting")}
         for flow, port in (
@@ -98,21 +99,21 @@ class Accelerator(wiring.Component):  # type: ignore[misc]
             for block in self.plan.blocks
         ]
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Hardware) -> Module:
         """Instantiate and connect the layers."""
         m = Module()
         plan = self.plan
         readers = Counter(source.tensor for block in plan.blocks for source in block.sources)
         readers.update(port.tensor for port in plan.outputs)
-        streams: dict[str, list[Any]] = {}
+        streams: dict[str, list[Hardware]] = {}
         restart = self.restart if self.restartable else None
         every = -(-len(plan.blocks) // (MOST_HOPS - 1))
-        loops: list[tuple[str, Any]] = []
+        loops: list[tuple[str, Hardware]] = []
         # A state gives nothing before a restart has reached whatever reads it.
         restarting = Signal()
         hops = [restart]
 
-        def insert(name: str, component: Any) -> None:
+        def insert(name: str, component: Hardware) -> None:
             """Add a component that the nearest restart reaches."""
             m.submodules[name] = (
                 reset_late(m, platform, component, restart, name=name)
@@ -120,7 +121,7 @@ class Accelerator(wiring.Component):  # type: ignore[misc]
                 else WithReset(component, restart)
             )
 
-        def give(tensor: str, result: Any, name: str) -> None:
+        def give(tensor: str, result: Hardware, name: str) -> None:
             """Make a stream known by its name, once for every reader."""
             streams[tensor] = [result]
             if readers[tensor] > 1:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pickle
 from itertools import chain
-from typing import Any
 
 from amaranth import Module, ResetSignal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from nnef_hw.arithmetic.records import Fields
+from nnef_hw.parts.base.untyped import Hardware
 from nnef_hw.parts.streams.stream import Skid
 from nnef_hw.rtl.base.reset import reset_late
 from nnef_hw.streaming.foldings.block import Block
@@ -17,14 +18,14 @@ from nnef_hw.streaming.foldings.block import Block
 __all__ = ["LayerModule", "build_parts"]
 
 
-def build_parts(block: Block, *, counted: bool = False) -> list[Any]:
+def build_parts(block: Block, *, counted: bool = False) -> list[Hardware]:
     """Return the components of a block, in stream order, filled with what its layer says.
 
     If its work is ``counted``, what the worker is asked for comes from ports of it: a module of its
     own has no other way out.
     """
     contents = block.layer.contents(block.folding)
-    components: dict[int, Any] = {}
+    components: dict[int, Hardware] = {}
     for n, part in enumerate(block.parts):
         if not isinstance(part, Skid):
             build = part.build_counted if counted and n == block.worker else part.build
@@ -81,15 +82,15 @@ class LayerModule(wiring.Component):  # type: ignore[misc]
         operands = block.parts[0].operands(self.parts[0])
         if n := block.joins:
             operands = [operands[0], *block.parts[n].operands(self.parts[n])[1:]]
-        self.constant: Any = None
+        self.constant: Hardware = None
         constant = block.layer.constant(block.device)
         if constant is not None:
             filling = block.layer.contents(block.folding)[constant.label]
             self.constant = constant.build(**filling)
         names = ["i"] if len(block.sources) == 1 else [f"i{n}" for n in range(len(block.sources))]
         self.operands = names
-        self.fifos: dict[int, Any] = {}
-        ports: dict[str, Any] = {}
+        self.fifos: dict[int, Hardware] = {}
+        ports: Fields = {}
         for n, (name, operand) in enumerate(zip(names, operands, strict=False)):
             shape = operand.payload.shape()
             ports[name] = In(stream.Signature(shape))
@@ -102,7 +103,7 @@ class LayerModule(wiring.Component):  # type: ignore[misc]
         super().__init__(ports)
 
     @property
-    def components(self) -> list[Any]:
+    def components(self) -> list[Hardware]:
         """All submodules, and what was made for these."""
         constants = [] if self.constant is None else [self.constant]
         pairs = zip(self.block.parts, self.parts, strict=True)
@@ -127,15 +128,15 @@ class LayerModule(wiring.Component):  # type: ignore[misc]
             self.resets_late,
         ))
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Hardware) -> Module:
         """Instantiate and connect the parts."""
         m = Module()
         block = self.block
-        streams: list[Any] = []
+        streams: list[Hardware] = []
 
         reset = ResetSignal(allow_reset_less=True)
 
-        def insert(label: str, component: Any) -> None:
+        def insert(label: str, component: Hardware) -> None:
             if self.resets_late:
                 component = reset_late(m, platform, component, reset, name=label)
             m.submodules[label] = component

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.window import Window
@@ -15,7 +14,7 @@ from nnef_hw.parts.images.pad import Pad
 from nnef_hw.parts.images.transpose import Transpose
 from nnef_hw.parts.images.upsample import Upsample
 from nnef_hw.parts.streams.concat import Concat, Split
-from nnef_hw.streaming.layers.layer import Folding, PlainLayer, StreamContext, lowers
+from nnef_hw.streaming.layers.layer import AnyContext, Folding, PlainLayer, StreamContext, lowers
 
 __all__ = [
     "ConcatLayer",
@@ -187,7 +186,7 @@ def _lower_concat(context: StreamContext[layers.Concat]) -> ConcatLayer:
     return _joined(context, runs)
 
 
-def _joined(context: StreamContext[Any], runs: tuple[int, ...]) -> ConcatLayer:
+def _joined(context: AnyContext, runs: tuple[int, ...]) -> ConcatLayer:
     height, width, channels = context.layer.result_image
     return ConcatLayer(**context.common, pixels=height * width, channels=channels, runs=runs)
 

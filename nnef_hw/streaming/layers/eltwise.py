@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.arithmetic.numerics import AddRequant, QType, Requant, signed_bits
+from nnef_hw.arithmetic.records import AttributeMap, Fields
 from nnef_hw.arithmetic.tables import lowest_code
 from nnef_hw.arithmetic.tflite.division import TfliteQuotient
 from nnef_hw.arithmetic.tflite.numerics import TfliteAddRequant, TfliteRequant
@@ -23,7 +25,14 @@ from nnef_hw.parts.functions.tablesum import TableSum
 from nnef_hw.parts.streams.constant import Constant
 from nnef_hw.parts.streams.lanes import side_by_side
 from nnef_hw.parts.streams.stream import Skid
-from nnef_hw.streaming.layers.layer import Contents, Folding, StreamContext, StreamLayer, lowers
+from nnef_hw.streaming.layers.layer import (
+    AnyContext,
+    Contents,
+    Folding,
+    StreamContext,
+    StreamLayer,
+    lowers,
+)
 from nnef_hw.streaming.layers.requantize import (
     RequantizerFolding,
     digit_choices,
@@ -96,7 +105,7 @@ class EltwiseLayer(StreamLayer[F]):
         """Return what the operator and what is behind it are filled with."""
 
     @property
-    def formats(self) -> Mapping[str, Any]:
+    def formats(self) -> AttributeMap:
         """Formats of both operands."""
         operands = (self.source, self.second)
         return {
@@ -124,7 +133,7 @@ class SumLayer(EltwiseLayer[Folding]):
 
     def parts(self, folding: Folding, device: Device) -> tuple[Part, ...]:
         del folding
-        target: dict[str, Any] = {"out_bits": self.target.bits, "out_signed": self.target.signed}
+        target: Fields = {"out_bits": self.target.bits, "out_signed": self.target.signed}
         total = EltwiseSum(**self.formats, **target, lanes=self.operand_lanes)
         # Whoever reads sums may be far away, and from several of them.
         beat = Skid(bits=self.operand_lanes * self.target.bits + 1)
@@ -153,7 +162,7 @@ class ExtremumLayer(EltwiseLayer[Folding]):
 
     def parts(self, folding: Folding, device: Device) -> tuple[Part, ...]:
         del folding, device
-        codes: dict[str, Any] = {"bits": self.source.bits, "signed": self.source.signed}
+        codes: Fields = {"bits": self.source.bits, "signed": self.source.signed}
         return (EltwiseExtremum(greatest=self.greatest, lanes=self.operand_lanes, **codes),)
 
     def cycles(self, folding: Folding, device: Device) -> int:
@@ -265,7 +274,7 @@ class QuotientLayer(EltwiseLayer[QuotientFolding]):
         return {"quotient": {"requant": self.requant, "in_zero_points": self.zero_points}}
 
 
-def _operands(context: StreamContext[Any]) -> tuple[bool, dict[str, Any]]:
+def _operands(context: AnyContext) -> tuple[bool, Fields]:
     """Return whether the operands change places, and fields; a constant comes second."""
     first, second = context.layer.operands
     swapped = first.data is not None
@@ -280,7 +289,7 @@ def _operands(context: StreamContext[Any]) -> tuple[bool, dict[str, Any]]:
     }  # fmt: skip
 
 
-def _in_stream_order(constant: NDArray[Any], channels: int) -> tuple[int, ...]:
+def _in_stream_order(constant: Array, channels: int) -> tuple[int, ...]:
     """Return the codes of a constant, one or [1, C, ...]: pixel by pixel, channels innermost."""
     columns = constant.reshape(channels if constant.size > 1 else 1, -1)
     return tuple(columns.T.reshape(-1).tolist())

@@ -8,13 +8,13 @@ from operator import attrgetter
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from nnef_hw.streaming.layers.layer import Folding, StreamLayer
+from nnef_hw.streaming.layers.layer import AnyLayer, Folding
 
 __all__ = ["depends_on"]
 
 R = TypeVar("R")
 
-_kept: WeakKeyDictionary[StreamLayer[Any], dict[Any, Any]] = WeakKeyDictionary()
+_kept: WeakKeyDictionary[AnyLayer, dict[Any, Any]] = WeakKeyDictionary()
 
 
 def depends_on(*choices: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
@@ -27,7 +27,7 @@ def depends_on(*choices: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
 
     def decorate(method: Callable[..., R]) -> Callable[..., R]:
         @wraps(method)
-        def keeping(folding: Folding, layer: StreamLayer[Any], *rest: Any) -> R:
+        def keeping(folding: Folding, layer: AnyLayer, *rest: Any) -> R:
             kept = _kept.get(layer)
             if kept is None:
                 kept = _kept.setdefault(layer, {})

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from nnef_hw.arithmetic.numerics import QType
+from nnef_hw.arithmetic.records import Fields, JsonObject
 from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.window import Window
 from nnef_hw.ir import Node, StreamOrder, layers
@@ -18,6 +19,7 @@ from nnef_hw.streaming.layers.kept_caches import KeptCache
 from nnef_hw.streaming.layers.kept_rows import KeptRows
 
 __all__ = [
+    "AnyContext",
     "AnyLayer",
     "StreamContext",
     "Contents",
@@ -53,12 +55,12 @@ class Folding:
         """Multiply-accumulates per cycle of a multiplier."""
         return 1
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Plain JSON values."""
         return {"folding": type(self).__name__, **asdict(self)}
 
     @staticmethod
-    def from_json(value: Mapping[str, Any]) -> Folding:
+    def from_json(value: JsonObject) -> Folding:
         """Inverse of :meth:`to_json`.
 
         Raises
@@ -136,7 +138,7 @@ class StreamLayer(ABC, Generic[F]):
 
     def widened(
         self, operand_lanes: int, result_lanes: int, clock_mhz: float | None = None
-    ) -> StreamLayer[Any]:
+    ) -> AnyLayer:
         """Return the layer with so many codes per beat; itself if it has as many."""
         if (operand_lanes, result_lanes) == (self.operand_lanes, self.result_lanes):
             return self
@@ -259,7 +261,7 @@ class PlainLayer(StreamLayer[Folding]):
         return (self.part(device),)
 
     @property
-    def codes_format(self) -> dict[str, Any]:
+    def codes_format(self) -> Fields:
         """Format of the codes that come."""
         return {"bits": self.source.bits, "signed": self.source.signed}
 
@@ -293,14 +295,14 @@ class StreamContext(Generic[L]):
         return replace(window, height=rows.new, history=rows.past, lag=rows.lag)
 
     @property
-    def extents(self) -> dict[str, Any]:
+    def extents(self) -> Fields:
         """Pixels and channels of the first operand that is computed."""
         computed = next(x for x in self.layer.operands if x.data is None)
         height, width, channels = layers.image_of(computed)
         return {"pixels": height * width, "channels": channels}
 
     @property
-    def names(self) -> dict[str, Any]:
+    def names(self) -> Fields:
         """Fields that all layers have."""
         node, operands = self.layer.node, self.layer.operands
         names = [x.name for x in operands if x.data is None]
@@ -313,14 +315,16 @@ class StreamContext(Generic[L]):
         }
 
     @property
-    def common(self) -> dict[str, Any]:
+    def common(self) -> Fields:
         """The same, with the formats of the first operand and of the result."""
         return {**self.names, "source": self.layer.source, "target": self.layer.target}
 
 
 AnyLayer: TypeAlias = StreamLayer[Any]
 """A layer, whatever its choices of foldings are."""
-lowers = PerOperator[Callable[[StreamContext[Any]], StreamLayer[Any]]]("layer")
+AnyContext: TypeAlias = StreamContext[Any]
+"""Surroundings of a layer of any kind."""
+lowers = PerOperator[Callable[[AnyContext], AnyLayer]]("layer")
 """How nodes of an operator become layers."""
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.arithmetic.numerics import Requant, signed_bits
+from nnef_hw.arithmetic.records import Fields
 from nnef_hw.arithmetic.tflite.numerics import TfliteRequant
 from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.window import Window
@@ -22,7 +23,7 @@ from nnef_hw.parts.images.runningpool import RunningMax, RunningPool, RunningSum
 from nnef_hw.parts.streams.lanes import side_by_side
 from nnef_hw.parts.streams.stream import SumQueue
 from nnef_hw.parts.windows.linebuffer import LineBuffer
-from nnef_hw.streaming.layers.layer import Contents, StreamContext, StreamLayer, lowers
+from nnef_hw.streaming.layers.layer import AnyLayer, Contents, StreamContext, StreamLayer, lowers
 from nnef_hw.streaming.layers.requantize import (
     RequantizerFolding,
     digit_choices,
@@ -146,7 +147,7 @@ class PoolLayer(_Pool[PoolFolding]):
 
     def parts(self, folding: PoolFolding, device: Device) -> tuple[Part, ...]:
         buffer = self._buffer(folding, device)
-        codes: dict[str, Any] = {"bits": self.source.bits, "signed": self.source.signed}
+        codes: Fields = {"bits": self.source.bits, "signed": self.source.signed}
         if self.requant is None:
             return (buffer, MaxPool(lanes=self.operand_lanes, **codes))
         pool = side_by_side(SumPool(acc_bits=self.acc_bits, **codes), self.operand_lanes)
@@ -170,7 +171,7 @@ class RunningPoolLayer(_Pool[RunningPoolFolding]):
 
     def widened(
         self, operand_lanes: int, result_lanes: int, clock_mhz: float | None = None
-    ) -> StreamLayer[Any]:
+    ) -> AnyLayer:
         """Return a pool behind a line buffer where a pixel has too few beats to run."""
         layer = super().widened(operand_lanes, result_lanes, clock_mhz)
         if _can_run(self.window, operand_lanes) or not layer.takes_lanes:
@@ -179,7 +180,7 @@ class RunningPoolLayer(_Pool[RunningPoolFolding]):
         return PoolLayer(**{item.name: getattr(layer, item.name) for item in fields(layer)})
 
     def _pool(self, folding: RunningPoolFolding, device: Device) -> RunningPool:
-        parameters: dict[str, Any] = {
+        parameters: Fields = {
             "window": self._lane_window, "bits": self.source.bits, "signed": self.source.signed,
             "ram": device.ram,
             "single_port": device.single_port if folding.single_port else None,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from nnef_hw.arithmetic.numerics import QType, Requant
+from nnef_hw.arithmetic.records import AttributeMap, Fields
 from nnef_hw.arithmetic.tflite.numerics import TfliteRequant
 from nnef_hw.hardware.devices import Device
 from nnef_hw.parts import Part
@@ -39,7 +39,7 @@ def factor_bits(requant: Requant | TfliteRequant) -> int:
     return max(requant.mult).bit_length()
 
 
-def digit_choices(requant: Requant | TfliteRequant | None, device: Device) -> list[dict[str, Any]]:
+def digit_choices(requant: Requant | TfliteRequant | None, device: Device) -> list[Fields]:
     """List the foldings of a requantizer, slowest first, as fields of a folding."""
     if requant is None:
         return [{"digit_bits": 0, "digit_stages": 0}]
@@ -93,7 +93,7 @@ def make_requantizer(
 
 def requant_contents(
     requant: Requant | TfliteRequant, bias: list[int], lanes: int = 1
-) -> Mapping[str, Any]:
+) -> AttributeMap:
     """Return what a requantizer is filled with, of ``lanes`` channels in a beat."""
     if lanes == 1:
         return {"requant": requant, "bias": bias}

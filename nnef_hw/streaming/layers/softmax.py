@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.records import Fields
 from nnef_hw.hardware.devices import Device
 from nnef_hw.ir import layers
 from nnef_hw.parts import Part
@@ -67,7 +67,7 @@ class SoftmaxLayer(StreamLayer[SoftmaxFolding]):
     def _part(
         self, folding: SoftmaxFolding, device: Device
     ) -> PipelinedSoftmax | Softmax | TfliteSoftmax:
-        parameters: dict[str, Any] = {
+        parameters: Fields = {
             "channels": self.channels, "bits": self.source.bits, "signed": self.source.signed,
             "ram": device.ram,
         }  # fmt: skip

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
+from nnef_hw.arithmetic.records import Fields
 from nnef_hw.hardware.devices import Device
 from nnef_hw.ir import Graph, Node, stream_image
 from nnef_hw.ir import State as GraphState
@@ -52,7 +53,7 @@ class StateLayer(StreamLayer[Folding]):
     def parts(self, folding: Folding, device: Device) -> tuple[Part, ...]:
         del folding
         count = len(self.initial)
-        codes: dict[str, Any] = {"bits": self.source.bits, "signed": self.source.signed}
+        codes: Fields = {"bits": self.source.bits, "signed": self.source.signed}
         style = "logic" if count <= LOGIC_CODES else "block"
         if len(set(self.initial)) == 1:
             style = "equal"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.arithmetic.numerics import signed_bits
+from nnef_hw.arithmetic.records import Fields
 from nnef_hw.arithmetic.tables import TABLE_BITS
 from nnef_hw.hardware.devices import Device
 from nnef_hw.ir import Trait, layers
@@ -56,7 +56,7 @@ class TableLayer(PlainLayer):
         return self.pixels * self.channels // self.operand_lanes
 
     def part(self, device: Device) -> Part:
-        formats: dict[str, Any] = {
+        formats: Fields = {
             "in_bits": self.source.bits, "in_signed": self.source.signed,
             "out_bits": self.target.bits, "out_signed": self.target.signed, "ram": device.ram,
         }  # fmt: skip

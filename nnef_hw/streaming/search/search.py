@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import product
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.hardware.devices import Device, Resources
 from nnef_hw.streaming.foldings.block import Block
 from nnef_hw.streaming.foldings.budget import Budget
@@ -298,7 +298,7 @@ def faster_limit(
     return min(limit - 1, aim)
 
 
-def _padded(tables: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
+def _padded(tables: Sequence[Array]) -> NDArray[np.float64]:
     """Stack tables of as many columns, with NaN where one has fewer rows."""
     padded = np.full((len(tables), max(map(len, tables)), tables[0].shape[1]), np.nan)
     for place, table in zip(padded, tables, strict=True):

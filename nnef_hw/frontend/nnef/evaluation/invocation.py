@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from nnef_hw.arithmetic.records import Fields
 from nnef_hw.errors import Location, ModelError
 from nnef_hw.frontend.nnef.evaluation.coercion import MismatchError, coerced
 from nnef_hw.frontend.nnef.evaluation.evaluation import Evaluation
@@ -34,7 +35,7 @@ class Invoked:
 
     evaluator: Evaluation
     declaration: Declaration
-    values: dict[str, Any]
+    values: Fields
     dtype: str | None
     names: Names
     places: Mapping[str, Location]

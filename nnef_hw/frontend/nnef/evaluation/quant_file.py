@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from nnef_hw.arithmetic.records import AttributeMap
 from nnef_hw.errors import Location, ModelError, NnefHwError, UnsupportedError, raise_all
 from nnef_hw.frontend.nnef.archive.archive import Archive
 from nnef_hw.frontend.nnef.evaluation import arithmetic
@@ -300,7 +301,7 @@ class _Line:
             )
         return values
 
-    def _check(self, args: Mapping[str, Any], places: Mapping[str, Location]) -> None:
+    def _check(self, args: AttributeMap, places: Mapping[str, Location]) -> None:
         if not 1 <= args["bits"] <= _MAX_BITS:
             raise self._error(
                 f"'bits' must be in 1..{_MAX_BITS}, not {args['bits']}", places["bits"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
+from nnef_hw.arithmetic.records import AttributeValue
 from nnef_hw.errors import NnefHwError, UnsupportedError
 from nnef_hw.frontend.nnef.evaluation.coercion import plain
 from nnef_hw.frontend.nnef.evaluation.invocation import Invoked
@@ -202,7 +202,7 @@ def _body(call: Invoked, loop: _Loop) -> tuple[Graph, list[str]]:
     return builder.build(list(dict.fromkeys(names))), names
 
 
-def _library_loop(call: Invoked, fragment: str, **parts: Any) -> Any:
+def _library_loop(call: Invoked, fragment: str, **parts: AttributeValue) -> AttributeValue:
     return _run(call, _Loop(load_library("tract")[fragment], **parts))
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
 
 from nnef_hw.arithmetic.arrays import Array
+from nnef_hw.arithmetic.records import AttributeValue
 from nnef_hw.errors import UnsupportedError
 from nnef_hw.frontend.nnef.evaluation.invocation import Invoked
 from nnef_hw.frontend.nnef.tract.values import extents, is_present, numbers
@@ -82,7 +82,7 @@ def _check_complex(call: Invoked, tensor: Tensor) -> None:
         )
 
 
-def _transform(call: Invoked, tensor: Tensor, axis: int, matrix: Array) -> Any:
+def _transform(call: Invoked, tensor: Tensor, axis: int, matrix: Array) -> AttributeValue:
     """Multiply an axis and the last dimension by a matrix [n, re/im, k, re/im]."""
     builder = call.evaluator.builder
     constant = builder.constant(f"{call.name}_matrix", matrix, location=call.location)

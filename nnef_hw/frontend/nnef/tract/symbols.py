@@ -7,8 +7,8 @@ import math
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
+from nnef_hw.arithmetic.records import AttributeValue
 from nnef_hw.errors import ModelError, NnefHwError, UnsupportedError, UsageError, raise_all
 from nnef_hw.frontend.nnef.evaluation.operators import nearest
 from nnef_hw.frontend.nnef.language.syntax import Document, Extension, Identifier, Invocation
@@ -18,7 +18,7 @@ __all__ = ["symbol_values"]
 
 _CONSTANTS = {"inf": math.inf, "nan": math.nan}
 _WITH_SHAPE = {"external", "tract_core_external", "tract_core_broadcast"}
-_COMPARISONS: Mapping[type, Callable[[Any, Any], bool]] = {
+_COMPARISONS: Mapping[type, Callable[[AttributeValue, AttributeValue], bool]] = {
     ast.Lt: operator.lt,
     ast.LtE: operator.le,
     ast.Gt: operator.gt,
@@ -143,7 +143,7 @@ def _not_understood(extension: Extension) -> UnsupportedError:
     )
 
 
-def _value(node: ast.expr, dims: Mapping[str, int]) -> Any:
+def _value(node: ast.expr, dims: Mapping[str, int]) -> AttributeValue:
     """Return the value of an expression of integers, symbols and comparisons.
 
     Raises

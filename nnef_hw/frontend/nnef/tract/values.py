@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from nnef_hw.arithmetic.arrays import Array
+from nnef_hw.arithmetic.records import AttributeValue
 from nnef_hw.frontend.nnef.evaluation.invocation import Invoked
 from nnef_hw.frontend.nnef.evaluation.library import load_library
 from nnef_hw.ir import Tensor
@@ -54,7 +54,7 @@ def numbers(call: Invoked, parameter: str) -> Array:
     return data
 
 
-def number(call: Invoked, parameter: str) -> Any:
+def number(call: Invoked, parameter: str) -> AttributeValue:
     """Return an argument that must be one constant number.
 
     Raises

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from nnef_hw.arithmetic.arrays import Array
+from nnef_hw.arithmetic.records import AttributeValue
 from nnef_hw.frontend.nnef.writing.graph_json import encode_graph
 from nnef_hw.ir import Graph
 
@@ -69,7 +69,7 @@ def structure_hash(graph: Graph) -> str:
     )
 
 
-def _digest(data: Array) -> list[Any]:
+def _digest(data: Array) -> list[AttributeValue]:
     canonical = np.ascontiguousarray(data, _CANONICAL[data.dtype.kind])
     kind = "i" if data.dtype.kind == "u" else data.dtype.kind
     return [kind, list(data.shape), hashlib.sha256(canonical.tobytes()).hexdigest()]

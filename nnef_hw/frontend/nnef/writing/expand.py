@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
+from nnef_hw.arithmetic.records import AttributeValue
 from nnef_hw.errors import Location
 from nnef_hw.frontend.building.builder import Builder
 from nnef_hw.frontend.nnef.evaluation.evaluate import Evaluator
@@ -72,7 +72,7 @@ def _expand(node: Node, declaration: Declaration, evaluator: Evaluator) -> None:
             builder.rename(tensor.name, name)
 
 
-def _tensors(results: Any) -> Iterator[Tensor]:
+def _tensors(results: AttributeValue) -> Iterator[Tensor]:
     if isinstance(results, Tensor):
         yield results
     else:

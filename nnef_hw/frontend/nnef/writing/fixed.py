@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any
 
 import numpy as np
 
 from nnef_hw.arithmetic.arrays import Array
+from nnef_hw.arithmetic.records import AttributeValue
 from nnef_hw.errors import ModelError
 from nnef_hw.frontend.nnef.archive.archive import Archive
 from nnef_hw.frontend.nnef.archive.tensor_file import read_tensor
@@ -47,7 +47,7 @@ def read_fixed(archive: Archive) -> Graph:
     """
     where = archive.location(FIXED_FILE)
 
-    def array(value: Any) -> Array:
+    def array(value: AttributeValue) -> Array:
         file = value["file"]
         data = read_tensor(archive.read(file), archive.location(file)).array
         data = data.astype(np.dtype(value["dtype"]))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import astuple
-from typing import Any
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from nnef_hw.arithmetic.features import FeatureScales
 from nnef_hw.arithmetic.integer_functions import IntegerNormalizeRequant
 from nnef_hw.arithmetic.normalization import NormalizeRequant
 from nnef_hw.arithmetic.numerics import AddRequant, QType, Requant
+from nnef_hw.arithmetic.records import AttributeValue, Fields, JsonObject
 from nnef_hw.arithmetic.tflite.division import TfliteQuotient
 from nnef_hw.arithmetic.tflite.numerics import TfliteAddRequant, TfliteAverage, TfliteRequant
 from nnef_hw.errors import Location
@@ -25,7 +25,7 @@ __all__ = ["decode_graph", "encode_graph"]
 TensorData = Callable[[Tensor, Array], object]
 AttrData = Callable[[Node, str, Array], object]
 
-_NUMBERS: dict[str, Any] = {
+_NUMBERS: Fields = {
     "add_requant": AddRequant,
     "integer_normalize_requant": IntegerNormalizeRequant,
     "log_mel_requant": LogMelRequant,
@@ -42,7 +42,7 @@ _NUMBERS: dict[str, Any] = {
 
 def encode_graph(
     graph: Graph, tensor_data: TensorData, attr_data: AttrData, *, locations: bool
-) -> dict[str, Any]:
+) -> Fields:
     """Return JSON values that hold the whole graph.
 
     Parameters
@@ -112,7 +112,7 @@ class _Encoder:
             **self._location(node.location),
         }
 
-    def _location(self, location: Location | None) -> dict[str, Any]:
+    def _location(self, location: Location | None) -> Fields:
         if location is None or not self._locations:
             return {}
         return {"location": list(astuple(location.in_file))}
@@ -153,7 +153,7 @@ def _plain(value: object) -> object:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def decode_graph(value: dict[str, Any], array: Callable[[Any], Array]) -> Graph:
+def decode_graph(value: JsonObject, array: Callable[[AttributeValue], Array]) -> Graph:
     """Inverse of :func:`encode_graph`; ``array`` follows what its callbacks returned.
 
     Raises
@@ -203,7 +203,7 @@ def decode_graph(value: dict[str, Any], array: Callable[[Any], Array]) -> Graph:
     )
 
 
-def _quantization(value: dict[str, Any] | None) -> Quantization | None:
+def _quantization(value: JsonObject | None) -> Quantization | None:
     if value is None:
         return None
     args = {
@@ -213,7 +213,7 @@ def _quantization(value: dict[str, Any] | None) -> Quantization | None:
     return Quantization(value["op"], args, value.get("ties_to_even", False))
 
 
-def _unlocation(item: dict[str, Any]) -> Location | None:
+def _unlocation(item: Fields) -> Location | None:
     return Location(*item["location"]) if "location" in item else None
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 import numpy as np
 
+from nnef_hw.arithmetic.records import AttributeValue
 from nnef_hw.frontend.nnef.evaluation.custom import format_declaration
 from nnef_hw.frontend.nnef.evaluation.library import load_library
 from nnef_hw.frontend.nnef.language.literals import (
@@ -192,7 +192,7 @@ class _Writer:
         return name
 
 
-def _item(tensor: Tensor, value: Any) -> str:
+def _item(tensor: Tensor, value: AttributeValue) -> str:
     if tensor.dtype == "logical":
         return format_value(bool(value))
     return format_value(int(value) if tensor.dtype == "integer" else np.float32(value))

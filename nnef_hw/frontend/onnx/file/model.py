@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
+from nnef_hw.arithmetic.records import AttributeMap, AttributeValue
 from nnef_hw.errors import NnefHwError
 
 __all__ = [
@@ -58,12 +58,12 @@ class ElementType:
         lo = -(1 << (self.bits - 1)) if self.signed else 0
         return lo, lo + (1 << self.bits) - 1
 
-    def wrap(self, data: NDArray[Any]) -> NDArray[Any]:
+    def wrap(self, data: Array) -> Array:
         """Return integers as they are in this width: modulo 2^bits."""
         if self.bits == 64:
             return data
         lo, _ = self.limits
-        wrapped: NDArray[Any] = ((data - lo) & ((1 << self.bits) - 1)) + lo
+        wrapped: Array = ((data - lo) & ((1 << self.bits) - 1)) + lo
         return wrapped
 
 
@@ -97,7 +97,7 @@ ELEMENT_TYPES: Mapping[int, ElementType] = MappingProxyType({
 class Constant:
     """A decoded tensor: float32, float64, int64 or bool, whatever width it was stored in."""
 
-    data: NDArray[Any]
+    data: Array
     type: ElementType
 
 
@@ -135,7 +135,7 @@ class OnnxNode:
     name: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-    attrs: Mapping[str, Any]
+    attrs: AttributeMap
     opset: int
     since: int = 0
     problem: NnefHwError | None = None
@@ -207,7 +207,7 @@ class OnnxModel:
     functions: Mapping[FunctionKey, OnnxFunction] = field(default_factory=dict)
 
 
-def as_data(values: Any, element: ElementType) -> NDArray[Any]:
+def as_data(values: AttributeValue, element: ElementType) -> Array:
     """Return numbers in the width that tensors of that type are kept in.
 
     One number seen as many is not copied.

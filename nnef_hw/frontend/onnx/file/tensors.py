@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.errors import ModelError, UnsupportedError
 from nnef_hw.frontend.building.model_file import MAX_VOLUME
 from nnef_hw.frontend.onnx.file.model import ELEMENT_TYPES, Constant, ElementType, as_data
@@ -120,7 +120,7 @@ def type_name(code: int) -> str:
     return f"element type {code}, which does not exist"
 
 
-def _unpack(raw: bytes, element: ElementType, volume: int) -> NDArray[Any] | None:
+def _unpack(raw: bytes, element: ElementType, volume: int) -> Array | None:
     """Return the numbers in little-endian bytes; None if there are too few or too many."""
     if len(raw) != _size(element, volume):
         return None
@@ -134,21 +134,21 @@ def _size(element: ElementType, volume: int) -> int:
     return -(-volume * element.bits // 8)
 
 
-def _unpack_bits(packed: NDArray[Any], element: ElementType, volume: int) -> NDArray[Any]:
+def _unpack_bits(packed: Array, element: ElementType, volume: int) -> Array:
     """Return numbers of 2 or 4 bits: the first in the lowest bits of its byte."""
     shifts = np.arange(0, 8, element.bits)
     codes = (packed[:, None].astype(np.int64) >> shifts) & ((1 << element.bits) - 1)
     return element.wrap(codes.reshape(-1)[:volume])
 
 
-def _widen(values: NDArray[Any]) -> NDArray[Any]:
+def _widen(values: Array) -> Array:
     """Return bfloat16 numbers, given by their bits, as float32."""
     return (values.astype(np.uint32) << 16).view(np.float32)
 
 
-def _typed(proto: TensorProto, element: ElementType, volume: int) -> NDArray[Any] | None:
+def _typed(proto: TensorProto, element: ElementType, volume: int) -> Array | None:
     """Return the numbers of the repeated field for this type."""
-    fields: dict[str, Callable[[], NDArray[Any]]] = {
+    fields: dict[str, Callable[[], Array]] = {
         "float": lambda: np.array(proto.float_data, np.float32),
         "double": lambda: np.array(proto.double_data, np.float64),
         "int64": lambda: np.array(proto.int64_data, np.int64),

@@ -6,11 +6,13 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
+from nnef_hw.arithmetic.records import AttributeValue
 from nnef_hw.errors import Location, ModelError, UnsupportedError
 from nnef_hw.frontend.building.builder import Builder
 from nnef_hw.frontend.building.model_file import MAX_VOLUME
@@ -51,7 +53,7 @@ class Value:
         return math.prod(self.tensor.shape)
 
     @property
-    def data(self) -> NDArray[Any] | None:
+    def data(self) -> Array | None:
         """The value if it is constant."""
         return self.tensor.data
 
@@ -159,7 +161,7 @@ class OnnxCall:
         """Whether an output is asked for."""
         return index < len(self.node.outputs) and bool(self.node.outputs[index])
 
-    def attr(self, name: str, default: Any = None) -> Any:
+    def attr(self, name: str, default: AttributeValue = None) -> AttributeValue:
         """Return an attribute."""
         return self.node.attrs.get(name, default)
 
@@ -174,7 +176,7 @@ class OnnxCall:
             raise self.error(f"input {index} is missing")
         return value
 
-    def constant_value(self, index: int, what: str) -> NDArray[Any] | None:
+    def constant_value(self, index: int, what: str) -> Array | None:
         """Return the value of an optional argument that must be constant.
 
         Parameters
@@ -220,12 +222,12 @@ class OnnxCall:
             raise self.error(f"{what} is {number}, not an integer")
         return int(number)
 
-    def number(self, index: int, what: str) -> Any:
+    def number(self, index: int, what: str) -> AttributeValue:
         """Return a constant number, see :meth:`constant_value`."""
         self.required(index)
         return self.optional_number(index, what)
 
-    def optional_number(self, index: int, what: str) -> Any:
+    def optional_number(self, index: int, what: str) -> AttributeValue:
         """Return a constant number or None, see :meth:`constant_value`."""
         data = self.constant_value(index, what)
         if data is None:
@@ -336,7 +338,7 @@ class OnnxCall:
             return self._moved(value, lambda array: array.transpose(tuple(axes)))
         return self.emit("transpose", value, axes=list(axes))
 
-    def _moved(self, value: Value, function: Callable[[NDArray[Any]], NDArray[Any]]) -> Value:
+    def _moved(self, value: Value, function: Callable[[Array], Array]) -> Value:
         """Return a constant with its elements elsewhere; its quantization goes with them."""
         old = value.tensor
         assert old.data is not None
@@ -408,7 +410,7 @@ def _contains(element: ElementType, source: ElementType) -> bool:
     return lo <= least and most <= hi
 
 
-def _cast(data: NDArray[Any], element: ElementType) -> NDArray[Any]:
+def _cast(data: Array, element: ElementType) -> Array:
     with np.errstate(all="ignore"):
         if element.dtype == "integer":
             return element.wrap(np.nan_to_num(np.trunc(data)).astype(np.int64))

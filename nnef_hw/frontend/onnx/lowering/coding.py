@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
+from nnef_hw.arithmetic.records import AttributeValue
 from nnef_hw.frontend.onnx.file.model import Constant, ElementType
 from nnef_hw.frontend.onnx.lowering.calls import OnnxCall
 from nnef_hw.ir import Quantization
@@ -142,7 +143,7 @@ def read_coding(
 
 def _placing(
     call: OnnxCall, scale_shape: tuple[int, ...], shape: Sequence[int], axis: int | None, block: int
-) -> Callable[[NDArray[Any]], NDArray[Any]]:
+) -> Callable[[Array], Array]:
     """Return a function that lays scales out so that they broadcast from the first dimension."""
     if int(np.prod(scale_shape)) == 1 and not block:
         return lambda array: array.reshape(())
@@ -180,7 +181,7 @@ def _constant(call: OnnxCall, index: int, what: str) -> Constant | None:
     return Constant(value.data, value.type)
 
 
-def _plain(array: NDArray[Any]) -> Any:
+def _plain(array: Array) -> AttributeValue:
     """Return an array all of whose items are the same as a number."""
     first = array.flat[0]
     return first.item() if (array == first).all() else array

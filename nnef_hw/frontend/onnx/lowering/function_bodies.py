@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
+from nnef_hw.arithmetic.records import Fields
 from nnef_hw.errors import NnefHwError, UnsupportedError
 from nnef_hw.frontend.onnx.file.checks import check_function
 from nnef_hw.frontend.onnx.file.model import ELEMENT_TYPES, OnnxFunction, OnnxNode
@@ -77,7 +77,7 @@ def _version(versions: Sequence[int], opset: int) -> int:
 def _node_proto(node: OnnxNode) -> bytes:
     from onnx import helper
 
-    attrs: dict[str, Any] = {
+    attrs: Fields = {
         key: value
         for key, value in node.attrs.items()
         if isinstance(value, int | float | str | list) and value != []

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.frontend.building.builder import Builder
 from nnef_hw.frontend.onnx.file.declarations import MICROSOFT
 from nnef_hw.frontend.onnx.file.model import FLOAT32, ElementType
@@ -166,7 +165,7 @@ def quantized(call: OnnxCall, value: Value, coding: Coding) -> Value:
     return Quantized(call.builder.add(tensor), element, coding, exact)
 
 
-def constant_codes(call: OnnxCall, data: NDArray[Any], coding: Coding, *, like: Value) -> Value:
+def constant_codes(call: OnnxCall, data: Array, coding: Coding, *, like: Value) -> Value:
     """Return constant codes within the limits of a coding, made from the value ``like``."""
     result = call.constant(data, coding.element, like=like)
     return _Narrow(result.tensor, coding.element, coding.limits)

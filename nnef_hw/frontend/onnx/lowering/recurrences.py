@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.frontend.building.builder import Builder
 from nnef_hw.frontend.building.recurrences import MAX_TURNS, LoopBody, Pick, needed, pace, picked
 from nnef_hw.frontend.onnx.file.model import BOOL, INT64, OnnxGraph, OnnxInput, OnnxNode
@@ -40,7 +39,7 @@ class _Turns:
     picks: dict[str, list[Pick]] = field(default_factory=dict)
     shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
-    def data(self, name: str) -> NDArray[Any]:
+    def data(self, name: str) -> Array:
         """Return a value of all turns, along a new first axis."""
         return np.stack([np.asarray(turn[name].data) for turn in self.known])
 

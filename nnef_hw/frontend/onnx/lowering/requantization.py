@@ -12,11 +12,10 @@ import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.arithmetic.numerics import signed_bits
 from nnef_hw.arithmetic.tables import TABLE_BITS
 from nnef_hw.frontend.building.builder import Builder
@@ -47,7 +46,7 @@ _MOST_BITS = 16
 _FILTERS = {"conv": (1,), "linear": (1,), "matmul": (0, 1)}
 """Which inputs of an operator may be its filter."""
 
-Array = NDArray[Any]
+Array = Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

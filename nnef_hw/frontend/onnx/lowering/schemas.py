@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from nnef_hw.arithmetic.records import AttributeValue
 from nnef_hw.errors import Location, ModelError, UnsupportedError
 from nnef_hw.frontend.onnx.file.declarations import (
     EARLIER_IN_RUNTIME,
@@ -52,7 +53,7 @@ class Schemas:
         self.newest = defs.onnx_opset_version()
         """The newest opset that is known."""
 
-    def bind(self, node: OnnxNode, decode: Callable[[Any], Any]) -> OnnxNode:
+    def bind(self, node: OnnxNode, decode: Callable[[AttributeValue], AttributeValue]) -> OnnxNode:
         """Return a node with its operator's version and with defaults of attributes.
 
         Parameters

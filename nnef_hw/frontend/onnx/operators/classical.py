@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.frontend.onnx.file.model import FLOAT32, INT64, Constant
 from nnef_hw.frontend.onnx.lowering.calls import OnnxCall, Value
 from nnef_hw.frontend.onnx.lowering.registry import lowers
@@ -107,7 +107,7 @@ def array_feature_extractor(call: OnnxCall) -> Value:
     return taken
 
 
-def _labelled(call: OnnxCall, classes: NDArray[Any], index: Value) -> Value:
+def _labelled(call: OnnxCall, classes: Array, index: Value) -> Value:
     """Return the classes of given positions; their positions, if they are 0, 1, 2..."""
     if np.array_equal(classes, np.arange(len(classes))):
         return index

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
+from nnef_hw.arithmetic.records import AttributeValue
 from nnef_hw.frontend.onnx.file.model import (
     ELEMENT_TYPES,
     FLOAT32,
@@ -97,5 +97,5 @@ def eye_like(call: OnnxCall) -> Value:
 
 @lowers("NonZero", 9, 13)
 def non_zero(call: OnnxCall) -> Value:
-    data: Any = call.constant_value(0, "the input")
+    data: AttributeValue = call.constant_value(0, "the input")
     return call.constant(np.array(np.nonzero(np.atleast_1d(data))), INT64)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from functools import reduce
-from typing import Any
 
+from nnef_hw.arithmetic.records import AttributeValue
 from nnef_hw.frontend.onnx.file.model import BOOL
 from nnef_hw.frontend.onnx.lowering.calls import OnnxCall, Operand, Value
 from nnef_hw.frontend.onnx.lowering.registry import add_lowering, lowers
@@ -78,13 +78,13 @@ def _operands(call: OnnxCall) -> list[Value]:
 
 
 def _register_tables() -> None:
-    def unary(op: str) -> Any:
+    def unary(op: str) -> AttributeValue:
         return lambda call: call.emit(op, call.required(0))
 
-    def binary(op: str) -> Any:
+    def binary(op: str) -> AttributeValue:
         return lambda call: call.emit(op, *_operands(call))
 
-    def comparison(op: str) -> Any:
+    def comparison(op: str) -> AttributeValue:
         return lambda call: call.emit(op, *_operands(call), element=BOOL)
 
     for table, make in ((_UNARY, unary), (_BINARY, binary), (_COMPARISONS, comparison)):
@@ -205,7 +205,7 @@ def clip(call: OnnxCall) -> Value:
     return x if hi is None else call.emit("min", x, hi)
 
 
-def _limit_value(limit: Operand | None) -> Any:
+def _limit_value(limit: Operand | None) -> AttributeValue:
     """Return a constant limit's number."""
     if isinstance(limit, Value):
         return None if limit.data is None or limit.volume != 1 else limit.data.item()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
+from nnef_hw.arithmetic.records import AttributeValue, Fields
 from nnef_hw.frontend.onnx.file.model import FLOAT32, INT64
 from nnef_hw.frontend.onnx.lowering.calls import OnnxCall, Value
 from nnef_hw.frontend.onnx.lowering.registry import add_lowering, lowers
@@ -17,7 +17,7 @@ _Reduction = Callable[[OnnxCall, Value, list[int]], Value]
 
 
 def _reduce(call: OnnxCall, x: Value, op: str, axes: list[int]) -> Value:
-    attrs: dict[str, Any] = {"normalize": False} if op == "sum_reduce" else {}
+    attrs: Fields = {"normalize": False} if op == "sum_reduce" else {}
     return call.emit(op, x, axes=axes, **attrs)
 
 
@@ -82,7 +82,7 @@ _REDUCTIONS: dict[str, tuple[_Reduction, tuple[int, ...], float]] = {
 """How each operator is lowered, in which versions, and what an empty set gives."""
 
 
-def _lowering(reduction: _Reduction, of_nothing: float) -> Any:
+def _lowering(reduction: _Reduction, of_nothing: float) -> AttributeValue:
     def lower(call: OnnxCall) -> Value:
         x = call.required(0)
         listed = call.attr("axes")

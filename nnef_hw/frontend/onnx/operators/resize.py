@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.frontend.onnx.file.model import BOOL
 from nnef_hw.frontend.onnx.file.tensors import is_possible
 from nnef_hw.frontend.onnx.lowering.calls import OnnxCall, Value
@@ -82,7 +82,7 @@ def _mode(call: OnnxCall) -> str:
     return mode
 
 
-def _numbers(data: NDArray[Any] | None) -> list[float]:
+def _numbers(data: Array | None) -> list[float]:
     return [] if data is None else [float(item) for item in data.reshape(-1)]
 
 
@@ -215,18 +215,18 @@ def _cropped(
     return call.emit("select", mask, y, value, element=x.type)
 
 
-def _weights(places: NDArray[Any], extent: int, sampling: _Sampling) -> NDArray[Any]:
+def _weights(places: Array, extent: int, sampling: _Sampling) -> Array:
     """Return the matrix [inputs, outputs] that interpolates at real positions."""
     places = np.clip(places, 0, extent - 1)
     if sampling.interpolation == "nearest":
         shift = {"round_prefer_floor": -0.5, "round_prefer_ceil": 0.5}.get(sampling.rounding, 0.0)
         upwards = sampling.rounding in {"round_prefer_floor", "ceil"}
         places = np.ceil(places + shift) if upwards else np.floor(places + shift)
-    result: NDArray[Any] = np.maximum(1 - np.abs(places - np.arange(extent)[:, None]), 0)
+    result: Array = np.maximum(1 - np.abs(places - np.arange(extent)[:, None]), 0)
     return result
 
 
-def _weighted(call: OnnxCall, x: Value, axis: int, weights: NDArray[Any]) -> Value:
+def _weighted(call: OnnxCall, x: Value, axis: int, weights: Array) -> Value:
     """Multiply a matrix to an axis."""
     order = [*(i for i in range(x.rank) if i != axis), axis]
     back = [order.index(i) for i in range(x.rank)]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from nnef_hw.arithmetic.records import Fields
 from nnef_hw.frontend.onnx.file.model import ELEMENT_TYPES, INT64
 from nnef_hw.frontend.onnx.file.tensors import MAX_GENERATED, is_possible
 from nnef_hw.frontend.onnx.lowering.calls import OnnxCall, Value
@@ -136,7 +136,7 @@ def conv_transpose(call: OnnxCall) -> Value:
     shape = [f - p - q for f, (p, q) in zip(full, padding, strict=True)]
     if min(shape) < 1:
         raise call.error(f"its padding leaves an output of {shape}")
-    attrs: dict[str, Any] = {"border": "constant", "stride": stride, "dilation": dilation}
+    attrs: Fields = {"border": "constant", "stride": stride, "dilation": dilation}
     attrs["groups"] = _groups(call)
     fits = all(
         p >= 0 and (n + p + max(q, 0) - r) // s + 1 == extent
@@ -185,7 +185,7 @@ def _pool(
     return call.emit(op, x, **_pool_attrs(window, padding, border))
 
 
-def _pool_attrs(window: _Window, padding: Padding, border: str) -> dict[str, Any]:
+def _pool_attrs(window: _Window, padding: Padding, border: str) -> Fields:
     return {
         "size": [1, 1, *window.size],
         "border": border,

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.frontend.onnx.file.model import Constant
 from nnef_hw.frontend.onnx.lowering.calls import OnnxCall
 
@@ -16,7 +15,7 @@ __all__ = ["integers", "levels", "number"]
 _MAX_LEVELS = 1 << 16
 
 
-def integers(call: OnnxCall, index: int, what: str) -> NDArray[Any]:
+def integers(call: OnnxCall, index: int, what: str) -> Array:
     """Return a constant argument that must be whole numbers, as float64."""
     data = call.constant_value(index, what)
     if data is None:

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.frontend.onnx.file.declarations import QONNX
 from nnef_hw.frontend.onnx.file.model import BOOL, FLOAT32, ElementType
 from nnef_hw.frontend.onnx.lowering.calls import OnnxCall, Value
@@ -26,7 +25,7 @@ _MAX_BITS, _WIDE_BITS = 32, 16
 _UNIFORM = 1e-6
 """Thresholds are stored in float32: by so much of a step may they miss equal distances."""
 
-Array = NDArray[Any]
+Array = Array
 
 
 def _half_away(x: Array) -> Array:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.arithmetic.arrays import Array
+from nnef_hw.arithmetic.records import Fields
 from nnef_hw.errors import Location, ModelError, NnefHwError, UnsupportedError, UsageError
 from nnef_hw.frontend.building.model_file import MAX_VOLUME, read_model_file
 from nnef_hw.frontend.tflite.file.model import (
@@ -186,7 +187,7 @@ class _Decoder:
         options = self._options(proto)
         return TfliteOperator(index, op, inputs, outputs, options, name, version, between)
 
-    def _options(self, proto: Any) -> dict[str, Any]:
+    def _options(self, proto: Any) -> Fields:
         """Return the options by name: scalars, text, and vectors as lists.
 
         What a custom operator has are bytes, ``CustomOptions``.
@@ -232,7 +233,7 @@ class _Decoder:
         code = proto.Type()
         element = ELEMENT_TYPES.get(code)
         kind = _names(self._schema.TensorType).get(code, f"type {code}").lower()
-        attributes: dict[str, Any] = {}
+        attributes: Fields = {}
         problem: NnefHwError | None = None
         try:
             if len(shape) > _MAX_RANK or math.prod(shape) > MAX_VOLUME:
@@ -264,7 +265,7 @@ class _Decoder:
             is_variable=bool(proto.IsVariable()), problem=problem, **attributes,
         )  # fmt: skip
 
-    def _quantization(self, proto: Any, name: str, shape: tuple[int, ...]) -> dict[str, Any]:
+    def _quantization(self, proto: Any, name: str, shape: tuple[int, ...]) -> Fields:
         quant = proto.Quantization()
         if quant is not None and quant.DetailsType():
             # Scales and zero points are then of no account, if there are any.
@@ -346,7 +347,7 @@ def _unpacked(raw: NDArray[np.uint8], element: ElementType, volume: int) -> Arra
         nibbles = np.stack([raw & 15, raw >> 4], axis=-1).reshape(-1)[:volume].astype(np.int64)
         return nibbles - 16 * (nibbles > 7)
     items = raw.view(element.storage)
-    kinds: dict[str, Any] = {"integer": np.int64, "logical": np.bool_}
+    kinds: Fields = {"integer": np.int64, "logical": np.bool_}
     return np.asarray(items, kinds.get(element.dtype, f"f{max(element.bits // 8, 4)}"))
 
 

@@ -6,12 +6,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.arithmetic.arrays import Array
+from nnef_hw.arithmetic.records import AttributeMap
 from nnef_hw.errors import NnefHwError
 from nnef_hw.ir import Quantization
 
@@ -191,7 +191,7 @@ class TfliteOperator:
     op: str
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
-    options: Mapping[str, Any]
+    options: AttributeMap
     name: str
     version: int = 1
     intermediates: tuple[int, ...] = ()

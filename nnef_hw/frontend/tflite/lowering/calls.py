@@ -6,11 +6,12 @@ import re
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from nnef_hw.arithmetic.arrays import Array
+from nnef_hw.arithmetic.records import AttributeValue, Fields
 from nnef_hw.arithmetic.tflite.numerics import tflite_limits
 from nnef_hw.errors import Location, ModelError, UnsupportedError
 from nnef_hw.frontend.building.builder import Builder
@@ -115,7 +116,7 @@ class TfliteCall:
         call.created = self.created
         return call
 
-    def option(self, name: str, default: Any = 0) -> Any:
+    def option(self, name: str, default: AttributeValue = 0) -> AttributeValue:
         """Return an option by its name in the schema; the default if there are no options.
 
         Raises
@@ -285,7 +286,7 @@ class TfliteCall:
 
     def number(self, value: float, like: Value) -> Value:
         """Make a constant of rank 0."""
-        kinds: dict[str, Any] = {"integer": np.int64, "logical": np.bool_}
+        kinds: Fields = {"integer": np.int64, "logical": np.bool_}
         data: Array = np.asarray(value, kinds.get(like.tensor.dtype, np.float64))
         return Value(self.builder.constant(self._base, data, location=self.location), like.type)
 

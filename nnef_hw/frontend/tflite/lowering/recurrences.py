@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
 from nnef_hw.arithmetic.arrays import Array
+from nnef_hw.arithmetic.records import Fields
 from nnef_hw.frontend.building.builder import Builder
 from nnef_hw.frontend.building.recurrences import MAX_TURNS, LoopBody, Pick, needed, pace, picked
 from nnef_hw.frontend.tflite.file.model import INT32, TfliteOperator, TfliteSubgraph
@@ -118,7 +118,7 @@ class _Recurrence:
         outputs += [
             (value.tensor.name, "full", 0, step) for value, step in zip(items, steps, strict=True)
         ]
-        attrs: dict[str, Any] = {
+        attrs: Fields = {
             "body": inside.build(list(dict.fromkeys(name for name, *_ in outputs))).replaced(),
             "scans": scans,
             "full": len(full),

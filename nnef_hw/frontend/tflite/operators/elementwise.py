@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
+from nnef_hw.arithmetic.records import Fields
 from nnef_hw.arithmetic.tflite.numerics import tflite_difference_scale
 from nnef_hw.frontend.tflite.file.model import BOOL
 from nnef_hw.frontend.tflite.lowering.calls import TfliteCall, activate
@@ -27,7 +27,7 @@ _NEAR = 1e-3
 _WIDE_FUNCTIONS = frozenset({"exp", "gelu", "log", "rsqrt", "sqrt"})
 
 
-def _differing(op: str, call: TfliteCall) -> dict[str, Any]:
+def _differing(op: str, call: TfliteCall) -> Fields:
     """Return the attribute of what hardware computes of codes in another way than the kernel."""
     if not call.target().is_quantized:
         return {}
@@ -133,7 +133,7 @@ def _are_powers_of_two(call: TfliteCall) -> bool:
 def div(call: TfliteCall) -> Value:
     """Divide; of codes of 8 bits with an operator of their own."""
     target = call.target()
-    more: dict[str, Any] = {}
+    more: Fields = {}
     if target.is_quantized and target.kind == "int16":
         more = {"differs": "its kernel divides codes of 16 bits"}
     op = "quotient" if target.is_quantized and not more else "div"
@@ -173,7 +173,7 @@ def floor_div(call: TfliteCall) -> Value:
         if a.data is None or b.data is None or not b.data.all():
             raise call.unsupported("integers are divided when the network runs", "use real numbers")
         return call.constant(call.plain(a).data // call.plain(b).data, a.type)  # type: ignore[operator]
-    differs: dict[str, Any] = {}
+    differs: Fields = {}
     if call.target().is_quantized:
         differs = {"differs": "its kernel divides codes"}
     return call.emit("floor", call.spread("div", a, b), **differs)
@@ -250,7 +250,7 @@ def _scaled(call: TfliteCall, x: Value, factor: float) -> Value:
 @lowers("LOG_SOFTMAX", newest=2)
 def log_softmax(call: TfliteCall) -> Value:
     x = call.required(0)
-    more: dict[str, Any] = {}
+    more: Fields = {}
     if call.target().is_quantized:
         more = {"differs": "its kernel takes logarithms of codes in 32 bits"}
     return call.emit("log", call.emit("softmax", x, axes=[x.stored_axis(x.rank - 1)]), **more)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
+from nnef_hw.arithmetic.records import Fields
 from nnef_hw.frontend.building.builder import Builder
 from nnef_hw.frontend.tflite.lowering.calls import TfliteCall
 from nnef_hw.frontend.tflite.lowering.registry import lowers
@@ -130,7 +130,7 @@ def _loop(
     kept = inside.formatted(_CELL_STATE, kept)
     result = inside.reshaped(after, (*shape[:2], hidden.shape[1]))
     names = [value.tensor.name for value in (result, after, kept)]
-    attrs: dict[str, Any] = {
+    attrs: Fields = {
         "body": body.build(names),
         "scans": [(axis, 1)],
         "full": 0,
@@ -156,7 +156,7 @@ def svdf(call: TfliteCall) -> Value:
     if x.rank != 2 or times.rank != 2 or rank < 1 or times.shape[0] % rank:
         raise call.error(f"its arguments have shapes {[list(v.shape) for v in (x, times)]}")
     (count, memory), batch = times.shape, x.shape[0]
-    more: dict[str, Any] = {}
+    more: Fields = {}
     if call.target().is_quantized:
         more = {"differs": "its kernel keeps states and multiplies weights of 16 bits"}
     now = call.reshaped(call.emit("linear", x, features, 0.0), (batch, count, 1))

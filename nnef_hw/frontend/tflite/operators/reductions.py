@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
+from nnef_hw.arithmetic.records import Fields
 from nnef_hw.frontend.tflite.file.model import INT64
 from nnef_hw.frontend.tflite.lowering.calls import TfliteCall
 from nnef_hw.frontend.tflite.lowering.registry import add_lowering
@@ -24,7 +24,7 @@ def _kept(call: TfliteCall, value: Value, axes: list[int], *, keep: bool) -> Val
 def _reduced(op: str, call: TfliteCall) -> Value:
     x = call.required(0)
     axes = sorted({call.axis(axis, x.rank) for axis in call.integers(1, "the axes")})
-    attrs: dict[str, Any] = {"normalize": False} if op == "sum_reduce" else {}
+    attrs: Fields = {"normalize": False} if op == "sum_reduce" else {}
     if not axes:
         return x
     if x.rank > 2 and x.rank - 1 not in axes:

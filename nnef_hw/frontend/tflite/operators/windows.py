@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
+from nnef_hw.arithmetic.records import Fields
 from nnef_hw.frontend.tflite.lowering.calls import TfliteCall, activate
 from nnef_hw.frontend.tflite.lowering.registry import lowers
 from nnef_hw.frontend.tflite.lowering.values import Value
@@ -189,7 +189,7 @@ def _windows(call: TfliteCall, image: Value, op: str) -> Value:
     size = _steps(call, "FilterHeight", "FilterWidth")
     stride = _steps(call, "StrideH", "StrideW")
     padding = _padding(call, image.tensor.shape[2:], size, stride)
-    attrs: dict[str, Any] = {
+    attrs: Fields = {
         "size": [1, 1, *size],
         "border": "ignore" if any(map(any, padding)) else "constant",
         "padding": [(0, 0), (0, 0), *padding],
