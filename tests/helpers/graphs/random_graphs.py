@@ -347,6 +347,13 @@ RECIPES = {
     "micro_frontend": lambda net, _: (
         [net.constant((1, 1, 900, 1))], {"hop": net.choice(160, 320), "scale": 0.25}
     ),
+    "micro_frontend_step": lambda net, _: (
+        [net.constant((1, 1, 900, 1)), net.constant((1, 40, 1, 1))],
+        {"hop": net.choice(160, 320), "scale": 0.25},
+    ),
+    "micro_noise": lambda net, _: (
+        [net.constant((1, 1, 900, 1)), net.constant((1, 40, 1, 1))], {"hop": net.choice(160, 320)}
+    ),
     "interpolate": lambda net, _: (
         [net.pick()],
         {"size": [3, 5], "coordinates": net.choice("half_pixel", "asymmetric", "align_corners")},
