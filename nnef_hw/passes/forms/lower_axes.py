@@ -12,6 +12,7 @@ from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.passes.rewriting.editor import Editor
 from nnef_hw.passes.rewriting.rewrite import Pass, Reasons
 from nnef_hw.passes.rewriting.views import channels_first, is_image
+from nnef_hw.passes.structure.hoist_arithmetic import HoistArithmetic
 from nnef_hw.passes.structure.sink_transposes import SinkTransposes
 
 __all__ = ["LowerAxes"]
@@ -31,6 +32,10 @@ class LowerAxes(Pass):
         SinkTransposes: (
             "The transposes that LowerAxes adds meet their readers a round later, when these "
             "are rewritten too."
+        ),
+        HoistArithmetic: (
+            "A reduction behind a transpose that LowerAxes adds would be computed in front of it, "
+            "one behind the model's own would not."
         ),
     }
 
