@@ -113,7 +113,9 @@ def describe_quantization(
         if samples.labels is not None:
             judged = {key: _labelled(fixed, y, samples) for key, y in joined.items()}
             scores = {key: score(*pair) for key, pair in judged.items()}
-            real_nats, fixed_nats = (nats(*judged[key]) for key in ("float", "fixed"))
+            real_nats, fixed_nats = (
+                nats(*judged[key]) if fixed.is_sequential else None for key in ("float", "fixed")
+            )
             accuracy = QuantizationScores(
                 scores["fixed"].kind, scores["float"].value, scores["fixed"].value,
                 None if real_nats is None or fixed_nats is None else Nats(real_nats, fixed_nats),

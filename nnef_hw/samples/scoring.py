@@ -68,12 +68,14 @@ def nats(outputs: Array, labels: Array) -> float | None:
     """Return the mean of ``-log p`` of the labels' classes, which outputs are scores of.
 
     The probability p is that of a softmax over the scores: a model of language is measured so, by
-    its next tokens. None of other labels, of lone outputs, and of outputs that a softmax has made
-    already: rows of these, none below 0, have the sum 1.
+    its next tokens. None of other labels, of those that are no class, of lone outputs,
+    and of outputs that a softmax has made already: rows of these, none below 0, have the sum 1.
     """
     values = np.asarray(outputs, np.float64).reshape(len(outputs), -1)
     expected = labels.reshape(-1)
     if not np.issubdtype(labels.dtype, np.integer) or values.shape[1] < 2:
+        return None
+    if not 0 <= expected.min() <= expected.max() < values.shape[1]:
         return None
     if values.min() >= 0 and np.allclose(values.sum(axis=1), 1.0, atol=0.05):
         return None

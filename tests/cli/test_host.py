@@ -28,7 +28,7 @@ sys.exit(main(sys.argv[1:]))
 def missing():
     """Modules of what the package needs, but for what docs/boards.md tells to install."""
     text = (ROOT / "docs" / "boards.md").read_text(encoding="utf-8")
-    *_, told = re.findall(r"--no-deps nnef-hw && pip install (.*)", text)
+    *_, told = re.findall(r"--no-deps -e . && pip install (.*)", text)
     needed = {
         re.split(r"[^\w-]", line)[0] for line in requires("nnef-hw") if "extra ==" not in line
     }

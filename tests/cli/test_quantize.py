@@ -61,7 +61,8 @@ def test_options_change_the_integers(options, cli, arguments):
 
 def test_json_tells_accuracy_and_what_layers_lose(cli, arguments):
     value = cli(*arguments, "--json").json
-    assert value["accuracy"].keys() == {"metric", "float", "fixed"}
+    assert value["accuracy"].keys() == {"metric", "float", "fixed", "nats"}
+    assert value["accuracy"]["nats"] is None
     assert value["samples"] > 0 < value["calibration_samples"]
     assert value["layers"][0]["name"] == load("q.nnef.tgz").inputs[0]
     assert all(row["sqnr_db"] > 5 for row in value["layers"])

@@ -69,4 +69,6 @@ def test_what_is_no_score_of_classes_has_no_nats(rng):
     labels = rng.integers(0, 5, 40)
     assert nats(np.eye(5)[labels], labels) is None
     assert nats(rng.normal(size=(40, 1)), labels) is None
+    assert nats(rng.normal(size=(40, 5)), labels - 1) is None
+    assert nats(rng.normal(size=(40, 4)), labels) is None
     assert nats(rng.normal(size=(40, 5)), labels.astype(np.float64)) is None

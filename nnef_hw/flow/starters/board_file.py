@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from pathlib import Path
 
-from nnef_hw.boards import Board, find_board
+from nnef_hw.boards import Board, Pins, find_board
+from nnef_hw.boards.interfaces import Direction
 from nnef_hw.flow.starters.new_file import write_module
 
 __all__ = ["board_text", "write_board"]
@@ -50,16 +51,15 @@ def board_text(like: Board, name: str) -> str:
     lines = [_line("device", f'find_device("{like.device.name}")')]
     for fact in fields(Board):
         value = getattr(like, fact.name)
-        if isinstance(value, Mapping):
-            value = dict(value)
         default = fact.default if fact.default_factory is MISSING else fact.default_factory()
         if fact.name not in _OWN and value != default:
-            lines.append(_line(fact.name, repr(value)))
+            lines.append(_line(fact.name, _text(value)))
     constant = re.sub(r"\W", "_", name).upper()
+    names = "Board, Pins" if any(isinstance(x, Pins) for x in like.pins.values()) else "Board"
     return "\n".join([
         f'"""{name}: begun with the facts of {like.name}; docs/boards.md says what they mean."""',
         "",
-        "from nnef_hw.boards import Board",
+        f"from nnef_hw.boards import {names}",
         "from nnef_hw.hardware.devices import find_device",
         "",
         f"{constant} = Board(",
@@ -69,6 +69,18 @@ def board_text(like: Board, name: str) -> str:
         ")",
         "",
     ])
+
+
+def _text(value: object) -> str:
+    """Return Python that makes a fact."""
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{name!r}: {_text(item)}' for name, item in value.items())}}}"
+    if isinstance(value, Pins):
+        assert value.direction == Direction.BOTH
+        told = {"invert": value.invert, "attributes": dict(value.attributes)}
+        more = "".join(f", {name}={item!r}" for name, item in told.items() if item)
+        return f"Pins({value.places!r}{more})"
+    return repr(value)
 
 
 def _line(fact: str, value: str) -> str:

@@ -38,7 +38,7 @@ class QuantizationScores:
     float, fixed
         Those of the real and of the fixed network.
     nats
-        Nats per label; null where outputs are no scores of classes.
+        Nats per label of a network with states; null of others, and without scores of classes.
     """
 
     metric: str
