@@ -1,0 +1,130 @@
+"""Signals of log-mel features that passes, products and memories have in common."""
+
+from amaranth import *
+
+from nnef_hw.arithmetic.audio.log_mel import FACTOR_BITS, NUMBER_BITS
+from nnef_hw.arithmetic.audio.logarithm import SEGMENT_BITS
+from nnef_hw.parts.functions.log_mel import TOP_BIT, LogMelWords
+from nnef_hw.rtl.base.memory import TiledMemory
+
+__all__ = [
+    "HALF_BITS", "LOW_BITS", "SUM_BITS", "By", "Constant", "First", "LogMelSignals", "Operation",
+    "Table", "Written",
+]
+
+SUM_BITS = TOP_BIT + 2
+HALF_BITS = FACTOR_BITS - 1
+LOW_BITS = 16
+
+
+class Constant:
+    """Places of the constants that no other table has."""
+
+    ZERO, UNIT, QUARTERS, HALVES, MULT = range(5)
+
+
+class Operation:
+    """Operations on the sum of products, one per cycle."""
+
+    HOLD, ADD, SHIFT, NORMALIZE = range(4)
+
+
+class First:
+    """First values of a sum."""
+
+    ZERO, HALF, BIAS, PLACES = range(4)
+
+
+class By:
+    """Factors of a number: a constant, or a part of the number itself."""
+
+    FACTOR, LOW, HIGH, SIGN = range(4)
+
+
+class Written:
+    """Values that are written: bits of the sum from 16, 15 or 41 on, or a sample."""
+
+    ROUNDED, WHOLE, TOP, GIVEN = range(4)
+
+
+class Table:
+    """Tables of factors."""
+
+    WINDOW, COSINE, WEIGHT, LOGARITHM, CONSTANT = range(5)
+
+
+class LogMelSignals:
+    """Signals by which passes say what happens in a cycle, and registers that several of them use.
+
+    Parameters
+    ----------
+    part : parts.LogMel
+    requant : LogMelRequant
+        The front end.
+    """
+
+    def __init__(self, part, requant):
+        self.part, self.requant = part, requant
+        self.layout = LogMelWords.of(requant)
+        self.data = TiledMemory(part.data_memory, writable=True)
+        self.words = TiledMemory(part.word_memory, words=self.layout.words)
+        self.bias = requant.bias + (requant.zero_point << requant.shift)
+        self.places = places = (part.half - 1).bit_length()
+        # a cycle of a pass: its step, and the element that it is at, without a stage's digit
+        self.count = Signal(6)
+        self.steps = Signal()
+        self.inner_end = Signal()
+        self.base = Signal(places)
+        self.skip = Signal(places)
+        self.wraps = Signal()
+        # the digit of a stage: one bit, or the lower one of two
+        self.low_digit, self.high_digit = Signal(places), Signal(places)
+        self.is_pair = Signal()
+        self.is_apart = Signal()
+        self.low_bit, self.high_bit = Signal(), Signal()
+        self.to_low, self.to_high = Signal(), Signal()
+        # numbers that are read and written
+        self.reads_samples = Signal()
+        self.is_mirrored, self.to_mirrored = Signal(), Signal()
+        self.is_whole, self.to_whole = Signal(), Signal()
+        self.to_element = Signal(places)
+        self.piece, self.to_piece = Signal(), Signal()
+        self.is_written = Signal()
+        # products and sums
+        self.by = Signal(2)
+        self.kind = Signal(2)
+        self.is_first = Signal()
+        self.begin = Signal(2)
+        self.is_less = Signal()
+        self.slice = Signal(2)
+        # factors
+        self.table = Signal(3)
+        self.constant = Signal(3)
+        self.angle = Signal(places + 1)
+        self.takes_sine = Signal()
+        self.turn = Signal(places)
+        self.weight = Signal(range(part.word_memory.depth))
+        self.segment = Signal(SEGMENT_BITS)
+        self.takes_base = Signal()
+        self.is_power = Signal()
+        self.is_idle = Signal()
+        self.clears = Signal(init=int(not part.frames))
+        self.places_left = Signal(range(TOP_BIT + 1))
+        self.missing = Signal(range(part.window + 1), init=(
+            part.window if part.frames else part.hop))
+        self.ends = Signal()
+        self.takes = Signal()
+
+        # what one of these parts gives to others
+        self.following = Signal(places)
+        self.sum = Signal(signed(SUM_BITS), reset_less=True)
+        self.sample = Signal(signed(NUMBER_BITS))
+        # it stays 0 while samples are cleared
+        self.result = Signal(NUMBER_BITS)
+        self.place = Signal((part.kept - 1).bit_length())
+        self.digits = self.high_digit | self.low_digit
+        # a sine is the cosine of a quarter before; magnitudes repeat after a half
+        self.quarter = Signal(2)
+        self.is_negative = self.quarter[0] ^ self.quarter[1]
+        self.band_end = Signal()
+        self.gives = Signal()
