@@ -31,7 +31,7 @@ PIN = "text"
 NUMBER_DIGITS = 8
 """Digits of seconds and of scores."""
 HUNDREDTHS = 2
-"""Those behind the point."""
+"""Digits of these behind the decimal point: hundredths."""
 FRACTION_BITS = 16
 """Bits below a code, for what a hundredth is."""
 BAUD = 115_200

@@ -326,7 +326,7 @@ class TestWriter:
 
 
 class TestChipLoop:
-    """What is known before there is hardware."""
+    """Facts that are known before there is hardware."""
 
     def test_it_is_an_entry_of_the_manifest(self):
         roles = Roles("t", "y", SCORES, 11, position="p", context=20)

@@ -12,7 +12,7 @@ CUTS = {"marvin.wav": slice(0, 14_400), "short_wav_easy10s.wav": slice(16_000, 3
 def probabilities(path, samples):
     """Codes of the original: features of samples behind silence, three frames a step."""
     tflite = pytest.importorskip("ai_edge_litert.interpreter", reason="pip install ai-edge-litert")
-    original = pytest.importorskip("pymicro_features", reason="pip install nnef-hw[crosscheck]")
+    original = pytest.importorskip("pymicro_features", reason="pip install -e '.[crosscheck]'")
     front, frames = original.MicroFrontend(), []
     for chunk in np.concatenate([np.zeros(320, np.int64), samples]).reshape(-1, 160):
         found = front.process_samples(chunk.astype("<i2").tobytes()).features

@@ -1,4 +1,4 @@
-"""What a program of audio does, instruction by instruction, and whether it leaves its gaps."""
+"""Programs of audio run instruction by instruction, with a check of the gaps they must leave."""
 
 from nnef_hw.parts.audio.program import (
     ADDRESS_BITS,

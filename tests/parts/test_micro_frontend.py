@@ -95,7 +95,7 @@ def test_many_sounds_under_stalls(hop, frames, in_dsp, rng):
 
 
 def features_of_hardware(samples, hop=160):
-    """Return what the hardware makes of a sound: features of frames, and cycles of results."""
+    """Return features of frames that the hardware computes of a sound, and cycles of results."""
     example = micro(hop, 0, FEATURES, factor=1.0)
     component = example.build()
     layout, results = component.i.payload.shape(), component.o.payload.shape()
