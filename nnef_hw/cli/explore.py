@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import argparse
 import shlex
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nnef_hw.arithmetic.records import Fields
 from nnef_hw.cli import common
 from nnef_hw.cli.quantize import add_scheme, scheme
 from nnef_hw.errors import UsageError
 
 if TYPE_CHECKING:
+    from nnef_hw.boards import Board
     from nnef_hw.explore import Point
     from nnef_hw.system.workers import Pool
 
@@ -169,7 +170,7 @@ def _pool(options: argparse.Namespace) -> AbstractContextManager[Pool]:
     return client
 
 
-def _command(options: argparse.Namespace, boards: Fields, point: Point) -> str:
+def _command(options: argparse.Namespace, boards: Mapping[str, Board], point: Point) -> str:
     """Return the command that builds a point."""
     names = {board.name: name for name, board in boards.items()}
     words = ["nnef-hw", "build", *_others(options.arguments)]

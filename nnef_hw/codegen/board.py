@@ -10,7 +10,7 @@ from amaranth.lib.wiring import Out
 
 from nnef_hw.architecture.architecture import AcceleratorPlan, queued_ports
 from nnef_hw.architectures import find_architecture
-from nnef_hw.arithmetic.records import Fields, JsonObject
+from nnef_hw.arithmetic.records import JsonObject
 from nnef_hw.boards import Board
 from nnef_hw.boards.hardware.memory_pins import memory_pins, package_ports
 from nnef_hw.boards.hardware.top import board_top
@@ -26,6 +26,7 @@ from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.errors import TargetError
 from nnef_hw.host.manifest import manifest_hash
 from nnef_hw.ir import Graph
+from nnef_hw.parts.base.untyped import Hardware
 from nnef_hw.parts.streams.stream import make_fifo
 from nnef_hw.place.constraints import board_constraints
 from nnef_hw.place.toolchain import toolchain_of
@@ -110,7 +111,7 @@ def design_board(
     )  # fmt: skip
     pads = top.core.pads
     verilog = to_verilog(top, name="board_core" if pads else "board_top", ports=ports)
-    pins: Fields = {}
+    pins: dict[str, Hardware] = {}
     if pads:
         [memory] = [x for x in board.memories if x.prefix == pads[0].prefix]
         pins = memory_pins(board, memory)

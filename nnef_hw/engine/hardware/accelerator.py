@@ -67,7 +67,7 @@ class EngineAccelerator(wiring.Component):  # type: ignore[misc]
     def __init__(self, plan: EnginePlan, *, restartable: bool = False) -> None:
         self.plan = plan
         self.restartable = restartable
-        ports: Fields = {}
+        ports: dict[str, Hardware] = {}
         for flow, port in (*((In, x) for x in plan.inputs), *((Out, x) for x in plan.outputs)):
             layout = beat_layout(bits=port.bits, signed=port.signed, lanes=port.lanes)
             ports[port.name] = flow(stream.Signature(layout))

@@ -9,7 +9,6 @@ from amaranth import Cat, Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from nnef_hw.arithmetic.records import Fields
 from nnef_hw.hardware.devices import find_device
 from nnef_hw.ir import Graph
 from nnef_hw.parts.base.untyped import Hardware
@@ -72,7 +71,7 @@ class Accelerator(wiring.Component):  # type: ignore[misc]
             for source in block.sources
         }
         self.device = find_device(plan.device)
-        ports: Fields = {}
+        ports: dict[str, Hardware] = {}
         if counted:
             ports = {name: Out(len(plan.blocks)) for name in ("busy", "waiting")}
         for flow, port in (

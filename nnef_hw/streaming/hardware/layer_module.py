@@ -9,7 +9,6 @@ from amaranth import Module, ResetSignal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from nnef_hw.arithmetic.records import Fields
 from nnef_hw.parts.base.untyped import Hardware
 from nnef_hw.parts.streams.stream import Skid
 from nnef_hw.rtl.base.reset import reset_late
@@ -90,7 +89,7 @@ class LayerModule(wiring.Component):  # type: ignore[misc]
         names = ["i"] if len(block.sources) == 1 else [f"i{n}" for n in range(len(block.sources))]
         self.operands = names
         self.fifos: dict[int, Hardware] = {}
-        ports: Fields = {}
+        ports: dict[str, Hardware] = {}
         for n, (name, operand) in enumerate(zip(names, operands, strict=False)):
             shape = operand.payload.shape()
             ports[name] = In(stream.Signature(shape))

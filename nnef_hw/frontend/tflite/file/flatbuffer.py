@@ -347,7 +347,7 @@ def _unpacked(raw: NDArray[np.uint8], element: ElementType, volume: int) -> Arra
         nibbles = np.stack([raw & 15, raw >> 4], axis=-1).reshape(-1)[:volume].astype(np.int64)
         return nibbles - 16 * (nibbles > 7)
     items = raw.view(element.storage)
-    kinds: Fields = {"integer": np.int64, "logical": np.bool_}
+    kinds: dict[str, type[np.generic]] = {"integer": np.int64, "logical": np.bool_}
     return np.asarray(items, kinds.get(element.dtype, f"f{max(element.bits // 8, 4)}"))
 
 

@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from nnef_hw.arithmetic.arrays import Array
-from nnef_hw.arithmetic.records import AttributeValue, Fields
+from nnef_hw.arithmetic.records import AttributeValue
 from nnef_hw.arithmetic.tflite.numerics import tflite_limits
 from nnef_hw.errors import Location, ModelError, UnsupportedError
 from nnef_hw.frontend.building.builder import Builder
@@ -286,7 +286,7 @@ class TfliteCall:
 
     def number(self, value: float, like: Value) -> Value:
         """Make a constant of rank 0."""
-        kinds: Fields = {"integer": np.int64, "logical": np.bool_}
+        kinds: dict[str, type[np.generic]] = {"integer": np.int64, "logical": np.bool_}
         data: Array = np.asarray(value, kinds.get(like.tensor.dtype, np.float64))
         return Value(self.builder.constant(self._base, data, location=self.location), like.type)
 
