@@ -47,6 +47,12 @@ def test_special_numbers_are_found():
     assert compute("is_inf", x, positive=False).tolist() == [False, False, False, True]
 
 
+def test_a_softmax_of_integers_knows_nothing_where_a_code_is_not_a_number():
+    x = np.array([[3.0, math.nan], [1.0, 2.0], [math.inf, -math.inf]])
+    found = compute("integer_softmax", x, np.array([[256.0, 64.0]]), axes=[1], levels=256)
+    np.testing.assert_array_equal(found, [[math.nan, math.nan], [51, 204], [204, 51]])
+
+
 @pytest.mark.parametrize(
     ("op", "function"),
     [

@@ -70,18 +70,24 @@ def _emit(editor: Editor, node: Node, axes: list[int]) -> None:
 
 
 def _inputs(editor: Editor, node: Node, axes: list[int]) -> tuple[str, ...]:
-    """Return a node's operands, with numbers [1, C] or [1, 1] for constants along the axes."""
+    """Return a node's operands, with constants along the axes as [1, C], single numbers as [1, 1].
+
+    A table of values keeps its order.
+    """
     shape = editor.shape(node.inputs[0])
     extents = tuple(n if axis in axes else 1 for axis, n in enumerate(shape))
+    is_table = node.has(Trait.EXACT_TABLE)
+
+    def of_channels(data: Array) -> Array:
+        if is_table or data.size == 1:
+            return data.reshape(1, -1)
+        whole = data.reshape(data.shape + (1,) * (len(shape) - data.ndim))
+        return np.broadcast_to(whole, extents).reshape(1, -1)
+
     inputs = [node.inputs[0]]
     for name in node.inputs[1:]:
         tensor = editor.tensors[editor.resolve(name)]
-        if tensor.data is not None and (len(tensor.shape) != 2 or tensor.shape[0] != 1):
-
-            def of_channels(data: Array) -> Array:
-                whole = data.reshape(data.shape + (1,) * (len(shape) - data.ndim))
-                return (whole if data.size == 1 else np.broadcast_to(whole, extents)).reshape(1, -1)
-
+        if tensor.data is not None and tensor.shape != of_channels(tensor.data).shape:
             name = editor.rearranged(f"{tensor.name}_channels", tensor, of_channels)
         inputs.append(name)
     return tuple(inputs)

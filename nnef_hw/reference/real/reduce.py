@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from nnef_hw.arithmetic.arrays import IntArray
 from nnef_hw.arithmetic.integer_functions import integer_normalized, integer_softmax_codes
 from nnef_hw.arithmetic.records import AttributeValue
 from nnef_hw.reference.real.elementwise import align
@@ -91,15 +92,28 @@ def normalize(call: Evaluation) -> Array:
 @operator("integer_normalize", batch=beside_axes)
 def integer_normalize(call: Evaluation) -> Array:
     """Divide integers by the root of their mean square; their fractions are left out."""
-    x, scale, offset = (np.rint(value).astype(np.int64) for value in align(*call.args))
+    x, scale, offset = map(_codes, align(*call.args))
     axes, centered = tuple(call.attr("axes")), call.attr("centered", True)
     whole = integer_normalized(x, scale, offset, axes, centered=centered)
-    return np.asarray(whole >> call.attr("shift"), call.args[0].dtype)
+    return _beside_nan(call, whole >> call.attr("shift"))
 
 
 @operator("integer_softmax", batch=beside_axes)
 def integer_softmax(call: Evaluation) -> Array:
-    x, exponentials = (np.rint(value).astype(np.int64) for value in call.args)
+    x, exponentials = map(_codes, call.args)
     axes, levels = tuple(call.attr("axes")), call.attr("levels", 256)
     found = integer_softmax_codes(x, exponentials.reshape(-1), levels, axes)
-    return np.asarray(found, call.args[0].dtype)
+    return _beside_nan(call, found)
+
+
+def _codes(value: Array) -> IntArray:
+    """Return the nearest integers of up to 32 bits, and 0 for what is not a number."""
+    finite = np.nan_to_num(np.asarray(value, np.float64), nan=0.0)
+    return np.rint(finite.clip(-(2.0**31), 2.0**31 - 1)).astype(np.int64)
+
+
+def _beside_nan(call: Evaluation, found: IntArray) -> Array:
+    """Return a function of integers, which is not a number wherever one of its operands is not."""
+    x = call.args[0]
+    unknown = np.isnan(x).any(axis=tuple(call.attr("axes")), keepdims=True)
+    return np.asarray(np.where(unknown, np.nan, found), x.dtype)
