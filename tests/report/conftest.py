@@ -5,6 +5,9 @@ import copy
 import pytest
 
 from nnef_hw.architecture.architecture import Activity, Timeline
+from nnef_hw.report.model.conversion import from_json
+from nnef_hw.report.model.report import Report
+from nnef_hw.report.pages.html import write_html
 
 
 def _layer(name, op, kind, images, kernel=None, folding=(0, 0), in_dsp=0, **numbers):
@@ -336,3 +339,12 @@ def timeline_of():
 @pytest.fixture(params=["tiny", "planned", "deep", "single", "residual"])
 def any_report(request):
     return request.getfixturevalue(request.param)
+
+
+@pytest.fixture
+def render(tmp_path, timeline_of):
+    def page(report):
+        write_html(from_json(report, Report), timeline_of(report), tmp_path / "report.html")
+        return (tmp_path / "report.html").read_text("utf-8")
+
+    return page

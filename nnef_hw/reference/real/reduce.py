@@ -109,7 +109,7 @@ def integer_softmax(call: Evaluation) -> Array:
 def _codes(value: Array) -> IntArray:
     """Return the nearest integers of up to 32 bits, and 0 for what is not a number."""
     finite = np.nan_to_num(np.asarray(value, np.float64), nan=0.0)
-    return np.rint(finite.clip(-(2.0**31), 2.0**31 - 1)).astype(np.int64)
+    return np.asarray(np.rint(finite.clip(-(2.0**31), 2.0**31 - 1)), np.int64)
 
 
 def _beside_nan(call: Evaluation, found: IntArray) -> Array:

@@ -14,6 +14,7 @@ from nnef_hw.report.pages.picture import draw
 from nnef_hw.report.pages.roofline import draw_roofline
 from nnef_hw.report.pages.timeline import draw_timeline
 from nnef_hw.report.wording import bounds, units
+from nnef_hw.report.wording.blocks import blocks, each_alone
 from nnef_hw.report.wording.labels import with_short_names, with_short_regions, with_short_rows
 from nnef_hw.system.files import write_atomic
 
@@ -51,13 +52,17 @@ def render_html(report: Report, timeline: Timeline, floorplan: Floorplan | None 
     if floorplan is not None:
         floorplan = with_short_regions(floorplan, full_names)
     clock_hz = report.clock_mhz * 1e6 if report.clock_mhz else None
+    shown = blocks(report.layers)
     steps = {step: seconds for step, seconds in report.seconds.items() if step != "total"}
     template = page_template("build.html", keeps_newline=True, finalize=_shown)
     return template.render(
         say=units,
         report=report,
         full_names=full_names,
-        picture=draw(report, full_names),
+        picture=draw(report, full_names, shown),
+        whole_picture=draw(report, full_names, each_alone(report.layers)),
+        blocks=shown,
+        is_folded=len(shown) < len(report.layers),
         timeline=draw_timeline(report, timeline),
         roofline=draw_roofline(report),
         memory_map=draw_memory_map(report),

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from nnef_hw.report.model.layers import LayerReport
 from nnef_hw.report.model.report import Report
 from nnef_hw.report.pages.wires import Edge, Grid, Wiring, route
 from nnef_hw.report.wording import units
+from nnef_hw.report.wording.blocks import Block
 
 __all__ = ["Bar", "Box", "Fifo", "Picture", "draw"]
 
@@ -28,7 +28,7 @@ TINY_PITCH = 6.0
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One measure of a layer: its label, its figure, and the pixels it fills."""
+    """One measure of a box: its label, its figure, and the pixels it fills."""
 
     title: str
     figure: str
@@ -38,7 +38,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """One layer; ``squeeze`` asks for the text of the images to be fitted to the box."""
+    """One layer or block; ``squeeze`` asks for the text of the images to be fitted to the box."""
 
     x: float
     y: float
@@ -81,18 +81,17 @@ class Picture:
     ends: tuple[tuple[float, float], ...]
 
 
-def draw(report: Report, full_names: Mapping[str, str]) -> Picture:
-    """Lay the layers out in rows of about equal length, read like text.
+def draw(report: Report, full_names: Mapping[str, str], shown: Sequence[Block]) -> Picture:
+    """Lay blocks of layers out in rows of about equal length, read like text.
 
     Cycles are drawn against the interval of the whole network, multipliers and block RAM against
-    the layer that has most. ``full_names`` are the model's own names of the layers.
+    the block that has most. ``full_names`` are the model's own names of the layers.
     """
-    layers = report.layers
-    rows = max(1, ceil(len(layers) / PER_ROW))
-    per_row = max(1, ceil(len(layers) / rows))
+    rows = max(1, ceil(len(shown) / PER_ROW))
+    per_row = max(1, ceil(len(shown) / rows))
     width = min(WIDEST, (WIDTH - 2 * MARGIN - (per_row - 1) * GAP) / per_row)
     grid = Grid(
-        count=len(layers),
+        count=len(shown),
         per_row=per_row,
         left=MARGIN,
         top=1.0,
@@ -100,20 +99,30 @@ def draw(report: Report, full_names: Mapping[str, str]) -> Picture:
         height=HEIGHT,
         gap=GAP,
     )
-    outputs = {n for n, layer in enumerate(layers) if layer.tensor in report.outputs}
-    wiring = route(grid, list(_edges(layers)), outputs)
-    names = [units.printable(x.name) for x in layers]
+    outputs = {
+        n
+        for n, block in enumerate(shown)
+        if any(layer.tensor in report.outputs for layer in block.layers)
+    }
+    wiring = route(grid, list(_edges(shown)), outputs)
+    names = [units.printable(block.name or block.layers[0].name) for block in shown]
     labels = units.shorten(names, int((width - 2 * INSET) / NAME_PITCH))
+    most = _Bars(
+        report.cycles_per_inference,
+        max((block.multipliers(report) for block in shown), default=0),
+        max((sum(layer.bram for layer in block.layers) for block in shown), default=0),
+    )
     boxes = tuple(
         _box(
             report,
-            layer,
-            full_names[layer.name],
+            block,
+            full_names.get(name, name),
             (grid.x(n), wiring.tops[grid.row(n)]),
             width,
             label,
+            most,
         )
-        for n, (layer, label) in enumerate(zip(layers, labels, strict=True))
+        for n, (block, name, label) in enumerate(zip(shown, names, labels, strict=True))
     )
     return Picture(
         width=max(WIDTH, round(wiring.right, 1)),
@@ -129,12 +138,28 @@ def draw(report: Report, full_names: Mapping[str, str]) -> Picture:
     )
 
 
-def _edges(layers: Sequence[LayerReport]) -> Iterator[Edge]:
-    """List the streams from layer to layer; what no layer computes comes from outside."""
-    numbers = {layer.tensor: n for n, layer in enumerate(layers)}
-    for target, layer in enumerate(layers):
-        for source in layer.sources:
-            yield Edge(numbers.get(source.tensor, -1), target, source.fifo)
+@dataclass(frozen=True, slots=True)
+class _Bars:
+    """Figures of a full bar: those of the network, or of the box that has most."""
+
+    cycles: int
+    multipliers: int
+    bram: int
+
+
+def _edges(shown: Sequence[Block]) -> Iterator[Edge]:
+    """List the streams from block to block; what no layer computes comes from outside.
+
+    Of several from one block to another it is the one with the longest FIFO.
+    """
+    numbers = {layer.tensor: n for n, block in enumerate(shown) for layer in block.layers}
+    longest: dict[tuple[int, int], int] = {}
+    for target, block in enumerate(shown):
+        for source in (source for layer in block.layers for source in layer.sources):
+            ends = numbers.get(source.tensor, -1), target
+            if ends[0] != target:
+                longest[ends] = max(longest.get(ends, 0), source.fifo)
+    return (Edge(*ends, fifo) for ends, fifo in longest.items())
 
 
 def _fifos(wiring: Wiring) -> Iterator[Fifo]:
@@ -148,42 +173,40 @@ def _fifos(wiring: Wiring) -> Iterator[Fifo]:
 
 def _box(
     report: Report,
-    layer: LayerReport,
+    block: Block,
     full_name: str,
     place: tuple[float, float],
     width: float,
     label: str,
+    most: _Bars,
 ) -> Box:
     room = width - 2 * INSET
-    cycles = units.share(layer.cycles, report.cycles_per_inference)
-    is_bottleneck = layer.name in units.bottlenecks(report)
-    operator = units.printable(units.window(layer))
-    images = units.images(layer)
+    cycles, multipliers = block.cycles(report), block.multipliers(report)
+    bram = sum(layer.bram for layer in block.layers)
+    slowest = units.bottlenecks(report)
+    is_bottleneck = any(layer.name in slowest for layer in block.layers)
+    what = f"{len(block.layers)} layers" if block.name else units.window(block.layers[0])
     operator_room = room - (TAG if is_bottleneck else 0)
 
     def pixels(part: float | None) -> float:
         filled = room * min(max(part or 0.0, 0.0), 1.0)
         return round(max(filled, 1.5) if part else 0.0, 1)
 
-    def part_of_most(key: str) -> float | None:
-        return units.share(getattr(layer, key), max(getattr(x, key) for x in report.layers))
+    def bar(title: str, value: int, whole: int, *, is_limit: bool = False) -> Bar:
+        return Bar(title, units.count(value), pixels(units.share(value, whole)), is_limit)
 
     return Box(
         x=place[0],
         y=place[1],
         name=full_name,
         label=label,
-        operator=units.middle(operator, int(operator_room / SMALL_PITCH)),
-        images=images,
-        squeeze=len(images) * SMALL_PITCH > room,
+        operator=units.middle(units.printable(what), int(operator_room / SMALL_PITCH)),
+        images=block.images,
+        squeeze=len(block.images) * SMALL_PITCH > room,
         is_bottleneck=is_bottleneck,
         bars=(
-            Bar("cycles", units.count(layer.cycles), pixels(cycles), is_bottleneck),
-            Bar(
-                "multipliers",
-                units.count(layer.multipliers),
-                pixels(part_of_most("multipliers")),
-            ),
-            Bar("block RAM", units.count(layer.bram), pixels(part_of_most("bram"))),
+            bar("cycles", cycles, most.cycles, is_limit=is_bottleneck),
+            bar("multipliers", multipliers, most.multipliers),
+            bar("block RAM", bram, most.bram),
         ),
     )
