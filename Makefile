@@ -7,7 +7,7 @@ HELPERS := tests/helpers:tests/helpers/benches:tests/helpers/builds:tests/helper
 # EXTRAS=dev,crosscheck also compares with other projects' parsers and engines.
 EXTRAS ?= dev
 
-.PHONY: demo demo-gpt test test-system nightly prove golden passes site lint types bench bench-engine bench-frontend bench-tools bench-growth clean
+.PHONY: demo demo-gpt test test-system nightly prove golden passes notebooks site lint types bench bench-engine bench-frontend bench-tools bench-growth clean
 
 demo: $(VENV)/.installed
 	$(BIN)/nnef-hw build examples/digits_cnn/digits_cnn.nnef.tgz --board icebreaker \
@@ -44,6 +44,10 @@ golden: $(VENV)/.installed-dev
 # Writes what passes make of the cases of tests/passes/texts that do not say it yet.
 passes: $(VENV)/.installed-dev
 	PYTHONPATH=$(HELPERS) $(BIN)/python tests/passes/update.py
+
+# Executes the notebooks of examples/ and keeps what they show; digits_to_board needs the extra "train".
+notebooks: $(VENV)/.installed-dev
+	$(BIN)/python scripts/generate/notebooks.py $(ARGS)
 
 # The documentation's site, in build/site; warnings are errors.
 site: $(VENV)/.installed-dev

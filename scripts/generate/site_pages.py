@@ -1,7 +1,8 @@
 """Pages of the documentation's site that are made from the code; hooks of MkDocs.
 
-``reference/`` has the command line, the boards, the Python API and all messages; ``gallery/`` the
-reports of the examples as they are planned now. Files that a page names outside of docs/ are
+``reference/`` has the command line, the boards, the Python API and all messages; ``notebooks/`` the
+notebooks of the examples with their outputs; ``gallery/`` the reports of the examples as they are
+planned now. Files that a page names outside of docs/ are
 copied, and ``<!-- README: HEADING -->`` stands for a section of the README. Links that show a
 page's file name show its title on the site, and columns of numbers are aligned at the right.
 """
@@ -15,10 +16,12 @@ import posixpath
 import re
 from collections.abc import Iterator
 from inspect import ismodule
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
+import nbformat
 from mkdocs.structure.files import File, Files, InclusionLevel
+from nbconvert import MarkdownExporter
 
 import nnef_hw as nh
 from nnef_hw import errors
@@ -41,6 +44,7 @@ NUMBER = re.compile(
 )
 COPIES = "files"
 NONE = "\N{EN DASH}"
+NOTEBOOKS = ROOT / "examples" / "notebooks"
 GALLERY = {"digits_cnn": "icebreaker", "digits_gru": "icebreaker"}
 
 
@@ -54,6 +58,9 @@ def on_files(files: Files, *, config: Any) -> Files:
     }
     for name, text in pages.items():
         files.append(File.generated(config, name, content=text))
+    for notebook in sorted(NOTEBOOKS.glob("*.ipynb")):
+        for name, content in _notebook(notebook).items():
+            files.append(File.generated(config, name, content=content))
     for name, board in GALLERY.items():
         files.append(File.generated(config, f"gallery/{name}.html", content=_report(name, board)))
     waiting = list(files.documentation_pages())
@@ -130,6 +137,8 @@ def _place(target: str) -> str:
     """Return where a file or folder of the project stands in the site."""
     if target.startswith("docs/"):
         return target.removeprefix("docs/")
+    if target.endswith(".ipynb"):
+        return f"notebooks/{PurePosixPath(target).stem}.md"
     return f"{COPIES}/{target}" + ("/index.md" if (ROOT / target).is_dir() else "")
 
 
@@ -162,6 +171,18 @@ def _included(text: str, page: str) -> str:
         return LINK.sub(rf"]({upwards}/\1\2)", found[2].strip())
 
     return INCLUDE.sub(section, text)
+
+
+def _notebook(path: Path) -> dict[str, str | bytes]:
+    """Return a notebook as a page with its outputs, and the pictures that this shows."""
+    notebook = nbformat.read(path, as_version=4)
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.source = cell.source.strip()
+    folder = {"output_files_dir": path.stem, "unique_key": "picture"}
+    text, found = MarkdownExporter().from_notebook_node(notebook, resources=folder)
+    pictures = {f"notebooks/{name}": data for name, data in found["outputs"].items()}
+    return {f"notebooks/{path.stem}.md": text, **pictures}
 
 
 def _cli() -> str:
