@@ -12,7 +12,6 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-from cases import Case
 from component_cases import component_cases
 
 from nnef_hw.arithmetic.adders import AdderGraph
@@ -29,7 +28,7 @@ FOLDER = Path(__file__).parent / "measured"
 WEIGHTS = Path(lut_weights.__file__).parent / "weights"
 
 
-def describe(case: Case) -> dict[str, Any]:
+def describe(case: Any) -> dict[str, Any]:
     """Return the parameters of a case's part as JSON values, but for its block RAM.
 
     Chips and their commands are named; of single-port RAM only whether there is any.
@@ -53,26 +52,26 @@ def _plain(value: Any) -> Any:
     return asdict(value) if isinstance(value, Places) else value.name
 
 
-def cases_to_measure(family: Family) -> list[Case]:
+def cases_to_measure(family: Family) -> list[Any]:
     """Return the cases of every part, or the sample of them that the family's weights name.
 
     Weights with ``"sample": n`` are of n cases of each part, spread over all of them.
     """
     cases = list(component_cases(find_board(family.name).device))
     most = json.loads((WEIGHTS / f"{family.name}.json").read_text()).get("sample", len(cases))
-    parts: dict[str, list[Case]] = defaultdict(list)
+    parts: dict[str, list[Any]] = defaultdict(list)
     for case in cases:
         parts[case.part.costs].append(case)
     return [case for part in parts.values() for case in _spread(part, most)]
 
 
-def _spread(cases: Sequence[Case], most: int) -> list[Case]:
+def _spread(cases: Sequence[Any], most: int) -> list[Any]:
     """Return the first case, the last one and others between them, ``most`` at most."""
     step = max(1.0, (len(cases) - 1) / max(1, most - 1))
     return [cases[round(n * step)] for n in range(min(most, len(cases)))]
 
 
-def measured_cases(family: Family) -> Iterator[tuple[Case, Resources]]:
+def measured_cases(family: Family) -> Iterator[tuple[Any, Resources]]:
     """Yield every case with what nextpnr packed it into.
 
     Raises

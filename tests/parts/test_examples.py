@@ -6,7 +6,8 @@ from dataclasses import fields
 import pytest
 from example_bench import Bench
 
-from examples import EXAMPLES
+from examples import EXAMPLES, MEASURED
+from nnef_hw.hardware.devices import UP5K
 from nnef_hw.parts import Part
 
 NIGHTLY = pytest.mark.nightly
@@ -67,6 +68,13 @@ def test_every_part_has_an_example_or_says_why_not():
     for kind in concrete(Part):
         said = f"{kind.__name__}: an example in tests/parts/examples, or else a reason in `unshown`"
         assert (kind.__name__ in shown) != bool(kind.unshown), said
+
+
+def test_every_part_names_sizes_to_measure():
+    for costs in {kind.costs for kind in concrete(Part) if hasattr(kind, "costs")}:
+        assert costs in MEASURED, f"`MEASURED` in tests/parts/examples has no sizes of {costs!r}"
+    for costs, sizes in MEASURED.items():
+        assert {example.part.costs for example in sizes(UP5K)} == {costs}
 
 
 def test_examples_stand_under_their_part():

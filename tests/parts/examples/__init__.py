@@ -1,26 +1,38 @@
 """All examples, by the class of their part and by a name: the one table that tests run.
 
 A new part has its examples in the module of its room; :class:`.Example` says what one is made of.
+The sizes whose LUTs are measured stand beside them, by the row of weights that is fitted to them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from examples.arrays import ARRAYS
-from examples.audio import AUDIO
-from examples.contractions import CONTRACTIONS
-from examples.example import Example
-from examples.functions import FUNCTIONS
-from examples.images import IMAGES
-from examples.pixels import PIXELS
-from examples.requantizers import REQUANTIZERS
-from examples.streams import STREAMS
-from examples.windows import WINDOWS
+from examples import (
+    arrays,
+    audio,
+    contractions,
+    functions,
+    images,
+    pixels,
+    products,
+    readers,
+    requantizers,
+    streams,
+    tables,
+    windows,
+)
+from examples.example import Example, Measured
 
-__all__ = ["EXAMPLES"]
+__all__ = ["EXAMPLES", "MEASURED"]
 
 EXAMPLES: Mapping[str, Mapping[str, Example]] = {
-    **FUNCTIONS, **PIXELS, **IMAGES, **STREAMS, **WINDOWS, **ARRAYS, **CONTRACTIONS,
-    **REQUANTIZERS, **AUDIO,
+    **tables.TABLES, **functions.FUNCTIONS, **pixels.PIXELS, **images.IMAGES, **streams.STREAMS,
+    **windows.WINDOWS, **arrays.ARRAYS, **products.PRODUCTS, **contractions.CONTRACTIONS,
+    **requantizers.REQUANTIZERS, **audio.AUDIO,
+}  # fmt: skip
+MEASURED: Measured = {
+    **tables.MEASURED, **functions.MEASURED, **pixels.MEASURED, **images.MEASURED,
+    **streams.MEASURED, **windows.MEASURED, **arrays.MEASURED, **products.MEASURED,
+    **contractions.MEASURED, **requantizers.MEASURED, **audio.MEASURED, **readers.MEASURED,
 }  # fmt: skip

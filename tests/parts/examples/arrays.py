@@ -1,4 +1,4 @@
-"""Examples of arrays of multipliers, of constant matrices and of requantizers."""
+"""Examples of arrays of multipliers, whose rows are summed at once or in turn."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from examples.example import RAM, Example, Proof, ends, swept
+from examples.example import RAM, Example, Measured, Proof, ends, swept
 from nnef_hw import parts
-from nnef_hw.arithmetic.adders import multiply_matrix
-from nnef_hw.arithmetic.numerics import Requant
 
-__all__ = ["ARRAYS"]
+__all__ = [
+    "ARRAYS", "FORMAT", "MARKED", "MEASURED", "VERILATED", "neighbours", "noise_of", "pixels_of",
+    "weights_of",
+]  # fmt: skip
 
 VERILATED = ("verilator",)
 FORMAT = {"x_bits": 8, "x_signed": False, "w_bits": 8, "in_dsp": 0}
@@ -33,18 +34,27 @@ def pixels_of(rng, shape, bits, signed):
     return codes
 
 
+def noise_of(rng, shape, bits, deviation):
+    """Weights as they are trained: normal, of both signs alike."""
+    highest = (1 << bits - 1) - 1
+    weights = np.round(rng.normal(0, deviation * highest, shape))
+    return weights.clip(-highest, highest).astype(np.int64)
+
+
 def systolic(
-    channels, words, kind=parts.SystolicArray, style="block", verilog=(), **fields
+    channels, words, kind=parts.SystolicArray, style="block", verilog=(), ram=RAM, weights=None,
+    **fields,
 ):  # fmt: skip
     fields = {
         "lanes": 1, "rows": 1, "group_rows": 1, "kept_passes": 1, "weight_delay": 0,
         "acc_bits": 24, **FORMAT, **fields,
     }  # fmt: skip
     part = kind(
-        channels=channels, words=words, weights=parts.WeightRom(ram=RAM, style=style), **fields
+        channels=channels, words=words, weights=parts.WeightRom(ram=ram, style=style), **fields
     )
     shape = channels, words, part.lanes
-    weights = weights_of(np.random.default_rng(shape), shape, part.w_bits)
+    if weights is None:
+        weights = weights_of(np.random.default_rng(shape), shape, part.w_bits)
 
     def stimulus(rng):
         pixels = pixels_of(rng, (6, words, part.lanes), part.x_bits, part.x_signed)
@@ -126,111 +136,6 @@ def proved_systolic(
     )  # fmt: skip
 
 
-def depthwise(channels, positions, style="block", verilog=(), **fields):
-    fields = {
-        "lanes": 1, "taps": 1, "kept_passes": 2, "weight_delay": 0, "lut_ram": False,
-        "acc_bits": 22, **FORMAT, **fields,
-    }  # fmt: skip
-    part = parts.DepthwiseArray(
-        channels=channels, positions=positions, weights=parts.WeightRom(ram=RAM, style=style),
-        **fields,
-    )  # fmt: skip
-    shape = channels, positions
-    weights = weights_of(np.random.default_rng(shape), shape, part.w_bits)
-
-    def stimulus(rng):
-        """Absent channels and positions have codes, too."""
-        shape = 6 * part.blocks, part.words, part.word_codes
-        return [pixels_of(rng, shape, part.x_bits, part.x_signed)]
-
-    return Example(
-        part=part, contents={"weights": weights}, stimulus=stimulus, frames=3, verilog=verilog
-    )
-
-
-TAPS = {
-    "one lane": ((5, 9), {}), "one channel": ((1, 4), {}),
-    "several lanes": ((6, 9), {"lanes": 3, "x_signed": True}),
-    "absent lanes": ((7, 4), {"lanes": 3}), "one block": ((4, 9), {"lanes": 4, "w_bits": 5}),
-    "parallel taps": ((4, 9), {"lanes": 2, "taps": 3}),
-    "absent taps": ((5, 9), {"lanes": 2, "taps": 4, "x_signed": True}),
-    "whole window": ((6, 9), {"taps": 9, "kept_passes": 12}),
-    "whole window of all lanes": ((3, 4), {"lanes": 3, "taps": 4, "kept_passes": 9}),
-    "shared codes": (
-        (6, 9), {"lanes": 2, "taps": 9, "kept_passes": 9, "out_lanes": 2, "shared": True},
-    ),
-    "shared codes word by word": (
-        (6, 5), {"lanes": 3, "taps": 2, "x_signed": True, "shared": True},
-    ),
-    "point": ((5, 1), {"lanes": 2}), "two blocks": ((8, 3), {"lanes": 4, "kept_passes": 4}),
-    "one kept pass": ((6, 3), {"lanes": 2, "kept_passes": 1}),
-    "narrow": ((4, 4), {"lanes": 2, "x_bits": 2, "w_bits": 2, "acc_bits": 7}),
-    "wide codes": ((3, 5), {"lanes": 3, "x_bits": 16, "acc_bits": 30}),
-    "wrapping sums": ((4, 20), {"lanes": 2, "acc_bits": 12}),
-    "weights in logic": ((6, 5), {"lanes": 2, "style": "logic"}),
-    "weights over several RAMs": ((12, 11), {"lanes": 3}),
-    "delayed weights": ((5, 4), {"lanes": 2, "taps": 2, "weight_delay": 1}),
-    "pairs of sums": ((10, 9), {"lanes": 4, "x_signed": True, "out_lanes": 2}),
-    "sums of a pass at once": (
-        (6, 9), {"lanes": 3, "taps": 9, "kept_passes": 9, "out_lanes": 3},
-    ),
-    "twice delayed weights": ((6, 9), {"taps": 9, "kept_passes": 12, "weight_delay": 2}),
-}  # fmt: skip
-
-
-def proved_depthwise(
-    channels, positions, lanes, taps, kept_passes, weight_delay=0, out_lanes=1, shared=False
-):
-    part = parts.DepthwiseArray(
-        channels=channels, positions=positions, lanes=lanes, taps=taps, lut_ram=False,
-        kept_passes=kept_passes, weight_delay=weight_delay, out_lanes=out_lanes, shared=shared,
-        **MARKED,
-    )  # fmt: skip
-    needs = [(channel // lanes + 1) * part.words - 1 for channel in range(0, channels, out_lanes)]
-    return Example(
-        part=part, contents={"weights": neighbours((channels, positions))},
-        sizes=[(part.blocks, part.words)],
-        proof=Proof(patience=part.latency + 3, frame_bits=3, needs=needs),
-    )  # fmt: skip
-
-
-REQUANTS = {
-    "one mult": (lambda n: Requant((1,), 3, 0, 0, 15), 4, False),
-    "a mult each": (lambda n: Requant(tuple(range(3, 3 + n)), 5, 3, 3, 200), 8, False),
-    "signed": (lambda n: Requant((5,), 4, -7, -128, 127), 8, True),
-    "clamped": (lambda n: Requant((77,), 9, -1, -5, 6), 4, True),
-}
-
-
-def matrix(outputs, inputs, chained, bits, signed, requant, out_bits, out_signed):
-    rng, requant = np.random.default_rng([outputs, inputs]), requant(outputs)
-    weights = rng.integers(-31, 32, (outputs, inputs)) * (rng.random((outputs, inputs)) < 0.8)
-    mult = np.broadcast_to(requant.mult, outputs)
-    offsets = rng.integers(-300, 300, outputs) * mult + (1 << requant.shift - 1)
-    offsets += (requant.zero_point - requant.lo) << requant.shift
-    graph = multiply_matrix(
-        weights, factors=mult.tolist(), offsets=offsets.tolist(), bits=bits, signed=signed
-    )
-    part = parts.MatrixProduct(
-        graph=graph, products=int(np.count_nonzero(weights)), shift=requant.shift, lo=requant.lo,
-        hi=requant.hi, chained=chained, in_lanes=inputs, in_bits=bits, in_signed=signed,
-        out_lanes=outputs, out_bits=out_bits, out_signed=out_signed, lut_ram=True,
-    )  # fmt: skip
-    return Example(part=part, sizes=[12])
-
-
-def proved_matrix(lut_ram, chained=1):
-    # three sums of a code, one of which is an adder longer
-    graph = multiply_matrix(
-        np.array([[1], [-1], [3]]), factors=[1, 1, 1], offsets=[2, 3, 1], bits=1, signed=False
-    )
-    part = parts.MatrixProduct(
-        graph=graph, products=3, shift=1, lo=0, hi=1, chained=chained, in_lanes=1, in_bits=1,
-        in_signed=False, out_lanes=3, out_bits=1, out_signed=False, lut_ram=lut_ram,
-    )  # fmt: skip
-    return Example(part=part, sizes=[1], proof=Proof(patience=part.latency + 3, frame_bits=4))
-
-
 ARRAYS: Mapping[str, Mapping[str, Example]] = {
     "SystolicArray": {
         **swept(
@@ -273,37 +178,66 @@ ARRAYS: Mapping[str, Mapping[str, Example]] = {
             ]
         },
     },
-    "DepthwiseArray": {
-        **{name: depthwise(*of, **fields) for name, (of, fields) in TAPS.items()},
-        **swept(
-            lambda of, fields, kept: depthwise(*of, **{**fields, "kept_passes": kept}), TAPS,
-            [1, 2, 3, 12], prefix="kept ",
-        ),
-        **{
-            f"verilog, {name}": depthwise(
-                *TAPS[name][0], **TAPS[name][1], in_dsp=in_dsp, verilog=engines
-            )
-            for name, in_dsp, engines in [
-                ("absent taps", 1, ("cocotb",)), ("absent lanes", 0, VERILATED),
-                ("whole window", 1, VERILATED), ("delayed weights", 8, VERILATED),
-            ]
-        },
-        "one lane proved": proved_depthwise(2, 2, 1, 1, 1),
-        "two passes kept": proved_depthwise(2, 2, 1, 1, 2),
-        "many passes kept": proved_depthwise(2, 1, 1, 1, 3),
-        "lanes": proved_depthwise(3, 2, 2, 1, 2),
-        "weights far away": proved_depthwise(2, 1, 2, 1, 2, 1),
-        "two sums in a beat": proved_depthwise(4, 1, 4, 1, 2, out_lanes=2),
-        "shared codes proved": proved_depthwise(4, 2, 2, 2, 2, out_lanes=2, shared=True),
-    },
-    "MatrixProduct": {
-        **swept(
-            lambda of, chained, *formats: matrix(*of["of"], chained, *formats),
-            {str(x): {"of": x} for x in [(1, 1), (3, 5), (16, 4), (7, 2)]},
-            {f"{chained} chained": chained for chained in (1, 2, 3, 20)},
-            {"u4": (4, False), "s8": (8, True), "u2": (2, False)}, REQUANTS,
-        ),
-        "LUT RAM": proved_matrix(True), "registers": proved_matrix(False),
-        "chained": proved_matrix(True, 2),
-    },
 }  # fmt: skip
+
+LARGE = [
+    (8, 72, 1, 1, 1, 20, True, "block", 1, 8), (8, 72, 2, 1, 2, 20, True, "block", 1, 8),
+    (8, 72, 4, 1, 4, 20, True, "block", 1, 8), (8, 72, 8, 1, 8, 20, True, "block", 1, 8),
+    (8, 72, 8, 1, 8, 26, True, "block", 1, 8), (8, 72, 8, 1, 2, 20, True, "block", 1, 8),
+    (8, 72, 8, 1, 1, 20, True, "block", 1, 8), (8, 72, 8, 1, 8, 20, True, "block", 2, 8),
+    (8, 72, 8, 1, 2, 20, True, "block", 2, 8), (8, 72, 1, 2, 1, 20, True, "block", 1, 8),
+    (8, 72, 2, 4, 2, 20, True, "block", 1, 8), (8, 72, 4, 4, 2, 20, True, "block", 1, 8),
+    (8, 72, 1, 8, 1, 22, True, "block", 1, 8), (8, 72, 2, 8, 2, 22, True, "block", 1, 8),
+    (8, 9, 4, 1, 4, 20, True, "logic", 1, 8), (8, 16, 4, 1, 4, 20, True, "logic", 1, 8),
+    (16, 9, 2, 1, 2, 20, True, "logic", 1, 8), (10, 64, 10, 1, 10, 22, True, "logic", 1, 8),
+    (64, 64, 4, 1, 4, 20, True, "block", 1, 8), (64, 200, 2, 1, 2, 24, True, "block", 1, 8),
+    (64, 64, 4, 1, 2, 20, True, "block", 1, 8), (8, 72, 1, 1, 1, 20, False, "block", 1, 8),
+    (8, 72, 2, 1, 2, 20, False, "block", 1, 8), (8, 72, 4, 1, 4, 20, False, "block", 1, 8),
+    (8, 72, 8, 1, 8, 20, False, "block", 1, 8), (8, 72, 2, 4, 2, 20, False, "block", 1, 8),
+    (8, 9, 4, 1, 4, 20, False, "logic", 1, 8), (8, 72, 4, 1, 4, 14, False, "block", 1, 4),
+    (8, 72, 2, 2, 2, 16, False, "block", 1, 5),
+]  # fmt: skip
+"""Channels, words, rows, lanes, rows of a group, bits of sums, whether products are in DSP blocks,
+style of weights, passes kept, bits of codes and weights."""
+LARGE_FAST = [
+    (4, 4, 4, True, 1, 8), (4, 8, 2, True, 2, 8), (8, 4, 4, True, 2, 8), (8, 2, 8, True, 1, 8),
+    (4, 5, 2, True, 1, 8), (8, 8, 2, True, 2, 8), (4, 4, 4, False, 1, 8), (8, 4, 4, False, 2, 8),
+    (8, 2, 8, False, 1, 8), (4, 4, 4, False, 1, 4),
+]  # fmt: skip
+"""Rows, lanes, rows of a group, whether products are in DSP blocks, passes kept, bits."""
+
+
+def large_arrays(device):
+    near = {"ram": device.ram, "weight_delay": device.weight_delay}
+    rng = np.random.default_rng(0)
+    for channels, words, rows, lanes, group_rows, acc_bits, in_dsp, style, kept, bits in LARGE:
+        weights = noise_of(rng, (channels, words, lanes), bits, 0.3)
+        yield systolic(
+            channels, words, style=style, weights=weights, rows=rows, lanes=lanes,
+            group_rows=group_rows, kept_passes=kept, x_bits=bits, w_bits=bits, acc_bits=acc_bits,
+            in_dsp=rows * lanes * in_dsp, **near,
+        )  # fmt: skip
+    # multipliers in logic of codes and narrower weights
+    rng = np.random.default_rng(0)
+    for w_bits in (4, 3, 2):
+        yield systolic(
+            16, 72, rows=4, lanes=4, group_rows=2, kept_passes=2, w_bits=w_bits,
+            acc_bits=12 + w_bits, weights=noise_of(rng, (16, 72, 4), w_bits, 0.5), **near,
+        )  # fmt: skip
+
+
+def large_fast_arrays(device):
+    rng = np.random.default_rng(0)
+    for rows, lanes, group_rows, in_dsp, kept, bits in LARGE_FAST:
+        if in_dsp and not device.sums_per_dsp:
+            continue
+        multipliers = rows * -(-lanes // 2) + lanes // 2
+        yield systolic(
+            8, 72, parts.FastArray, weights=noise_of(rng, (8, 72, lanes), bits, 0.3), rows=rows,
+            lanes=lanes, group_rows=group_rows, kept_passes=kept, x_bits=bits, w_bits=bits,
+            acc_bits=2 * bits + 4, in_dsp=multipliers * in_dsp, ram=device.ram,
+            weight_delay=device.weight_delay,
+        )  # fmt: skip
+
+
+MEASURED: Measured = {"array": large_arrays, "fast array": large_fast_arrays}

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 from audio import sounds
 
-from examples.example import RAM, Example
+from examples.example import RAM, Example, Measured
 from nnef_hw import parts
 from nnef_hw.arithmetic.audio.log_mel import LogMel, choose_log_mel
-from nnef_hw.arithmetic.numerics import QType
+from nnef_hw.arithmetic.audio.micro_frontend import MicroFrontend
+from nnef_hw.arithmetic.numerics import QType, choose_requant
 
-__all__ = ["AUDIO", "CODES", "FRONTS", "HEARD", "log_mel"]
+__all__ = ["AUDIO", "CODES", "FRONTS", "HEARD", "MEASURED", "log_mel"]
 
 CODES = QType(8, signed=True, scale=1 / 255, zero_point=-128)
 FORMATS = {
@@ -27,13 +28,15 @@ FRONTS = {
 HEARD = ("noise", "quiet", "silence", "lowest", "swelling")
 
 
-def log_mel(front, frames, target=CODES, *, goes_on=False, in_dsp=True, heard=HEARD, **more):
+def log_mel(
+    front, frames, target=CODES, *, goes_on=False, in_dsp=True, heard=HEARD, ram=RAM, **more
+):  # fmt: skip
     """Return an example: inferences of so many frames, whose windows may go on."""
     requant = choose_log_mel(front, target)
     part = parts.LogMel(
         window=front.window, hop=front.hop, points=front.points, lengths=requant.bank.lengths,
         frames=0 if goes_on else frames, out_bits=target.bits, out_signed=target.signed,
-        in_dsp=in_dsp, ram=RAM,
+        in_dsp=in_dsp, ram=ram,
     )  # fmt: skip
     length = frames * front.hop if goes_on else front.window + (frames - 1) * front.hop
 
@@ -59,3 +62,36 @@ AUDIO = {
         },
     },
 }  # fmt: skip
+
+
+SPREAD = [(32, 4, 1, 0.5), (256, 20, 0, 0.96875), (1024, 40, 0, 0.96875)]
+"""Points, bands, frames (none of what goes on), emphasis."""
+MICRO_SPREAD = [
+    (160, 0, QType(8, signed=True, scale=26 / 255, zero_point=-128), 256 / 666),
+    (320, 4, QType(16, signed=False, scale=1.0), 1.0),
+]  # fmt: skip
+"""Hop, frames, codes, the factor to them."""
+
+
+def large_log_mels(device):
+    in_dsp = device.family.has_wide_products
+    for points, bands, frames, emphasis in SPREAD:
+        front = LogMel(
+            window=points, hop=points // 2, points=points, bands=bands, emphasis=emphasis
+        )
+        yield log_mel(
+            front, frames or 1, goes_on=not frames, in_dsp=in_dsp, ram=device.ram
+        )  # fmt: skip
+
+
+def micro_frontends(device):
+    for hop, frames, target, factor in MICRO_SPREAD:
+        part = parts.MicroFrontend(
+            hop=hop, frames=frames, out_bits=target.bits, out_signed=target.signed,
+            in_dsp=device.family.has_wide_products, ram=device.ram,
+        )  # fmt: skip
+        requant = choose_requant([factor], target, mult_bits=24)
+        yield Example(part=part, contents={"front": MicroFrontend(hop), "requant": requant})
+
+
+MEASURED: Measured = {"log_mel": large_log_mels, "micro_frontend": micro_frontends}

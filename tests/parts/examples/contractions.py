@@ -1,3 +1,4 @@
+# amaranth: UnusedElaboratable=no
 """Examples of products of two streams: of rows with matrices, or with a cache."""
 
 from __future__ import annotations
@@ -8,14 +9,18 @@ from functools import partial
 from itertools import permutations
 
 import numpy as np
+from amaranth import Module
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
 
 from examples.arrays import pixels_of
-from examples.example import RAM, Example, Marks, Proof, ends, swept
+from examples.example import RAM, Example, Marks, Measured, Proof, ends, swept
 from nnef_hw import parts
 from nnef_hw.arithmetic.numerics import signed_bits
 from nnef_hw.hardware.geometry.contraction import Contraction
+from nnef_hw.rtl.streams.stream import beat_layout
 
-__all__ = ["CONTRACTIONS"]
+__all__ = ["CONTRACTIONS", "MEASURED"]
 
 VERILATED = ("verilator",)
 
@@ -160,3 +165,72 @@ CONTRACTIONS: Mapping[str, Mapping[str, Example]] = {
         "cache, verilog": contraction("nmk", 3, 4, rows=2, place_bits=3, verilog=VERILATED),
     },
 }  # fmt: skip
+
+
+class Written(wiring.Component):
+    """A writer and its memories, read as an array does."""
+
+    def __init__(self, part):
+        self.part = part
+        memory = part.memory
+        code = beat_layout(bits=part.in_bits, signed=part.in_signed, lanes=1)
+        super().__init__({
+            "i": In(stream.Signature(code)), "o": Out(stream.Signature(1)),
+            "page": In(memory.page_bits), "address": In(memory.word_bits),
+            **{f"data{n}": Out(rows * memory.lanes * memory.bits)
+               for n, rows in enumerate(memory.group_sizes)},
+        })  # fmt: skip
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.writer = writer = self.part.build()
+        connect(m, flipped(self.i), writer.i)
+        connect(m, writer.o, flipped(self.o))
+        for n, bank in enumerate(self.part.memory.build()):
+            m.submodules[f"bank{n}"] = bank
+            m.d.comb += [
+                bank.page.eq(self.page), bank.read_address.eq(self.address),
+                bank.read_enable.eq(1), bank.write_address.eq(writer.write_address),
+                bank.write_data.eq(writer.write_data),
+                bank.write_enable.eq(getattr(writer, f"write_enable{n}")),
+                getattr(self, f"data{n}").eq(bank.read_data),
+            ]  # fmt: skip
+        return m
+
+
+FIELDS = ("matrices", "inner", "columns", "order", "rows", "group_rows", "lanes", "bits", "style")
+WRITTEN = [
+    (1, 16, 16, "mnk", 1, 1, 1, 8, "block", 0), (4, 8, 16, "nmk", 4, 4, 2, 8, "block", 0),
+    (4, 16, 8, "kmn", 2, 2, 4, 8, "block", 0), (8, 66, 2, "kmn", 2, 2, 6, 8, "block", 0),
+    (3, 64, 197, "mnk", 8, 4, 8, 8, "block", 0), (1, 197, 64, "kmn", 4, 4, 8, 8, "block", 0),
+    (4, 16, 8, "knm", 2, 2, 2, 8, "block", 0), (4, 8, 16, "nmk", 4, 2, 4, 9, "block", 131),
+    (2, 32, 32, "nmk", 16, 4, 1, 4, "block", 0), (1, 8, 8, "mkn", 8, 8, 1, 8, "block", 3),
+    (8, 2, 66, "nmk", 66, 16, 1, 8, "distributed", 0),
+    (4, 8, 16, "nmk", 8, 4, 4, 8, "distributed", 0),
+    (4, 8, 16, "nmk", 4, 4, 4, 8, "distributed", 0),
+    (4, 16, 8, "kmn", 8, 8, 4, 8, "distributed", 0),
+]  # fmt: skip
+"""Fields, and a zero point."""
+
+
+def large_writers(device):
+    """Yield those that fit a device and need no memory that it has not."""
+    for *values, zero_point in WRITTEN:
+        matrices, inner, columns, order, *sizes, style = values
+        product = Contraction(
+            sets=1, matrices=matrices, repeats=1, turns=8, inner=inner, columns=columns, order=order
+        )
+        fields = dict(zip(FIELDS[4:8], sizes, strict=True))
+        memory = parts.WeightMemory(ram=device.ram, product=product, style=style, **fields)
+        fits = sum(tiling.count for tiling in memory.memories(0, ())) <= device.bram
+        if not fits or (style == "distributed" and not device.family.has_lut_ram):
+            continue
+        part = parts.WeightWriter(
+            memory=memory, in_bits=min(fields["bits"], 8), in_signed=zero_point == 0,
+            zero_point=zero_point,
+        )  # fmt: skip
+        note = dict(zip(FIELDS, values, strict=True))
+        yield Example(part=part, note=note, component=Written(part))
+
+
+MEASURED: Measured = {"weight writer": large_writers}

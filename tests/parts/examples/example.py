@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,10 +10,14 @@ import numpy as np
 from sweeps import covering
 
 from nnef_hw.arithmetic.numerics import IntArray
+from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.blockram import BlockRam
 from nnef_hw.parts import Part
 
-__all__ = ["RAM", "REGISTERED", "Example", "Marks", "Proof", "Size", "ends", "lanes_of", "swept"]
+__all__ = [
+    "RAM", "REGISTERED", "Example", "Marks", "Measured", "Proof", "Size", "ends", "lanes_of",
+    "swept",
+]  # fmt: skip
 
 SHAPES = ((16, 16), (32, 8), (64, 4), (128, 2))
 RAM = BlockRam("tiny", SHAPES)
@@ -90,6 +94,12 @@ class Example:
         Whether cycles are predicted; whether those of a run with pauses are.
     nightly
         Whether it is the rest of a sweep.
+    note
+        What tells a measured size from others whose parts have equal fields.
+    typical
+        Whether LUTs are fitted to a measured size, whose contents are like those of others.
+    component
+        What is measured, if it is not what the part builds.
     """
 
     part: Part
@@ -105,9 +115,14 @@ class Example:
     timed: bool = True
     stalls_predicted: bool = True
     nightly: bool = False
+    note: Mapping[str, int | str] = field(default_factory=dict)
+    typical: bool = True
+    component: Any = None
 
     def build(self) -> Any:
         """Return the component."""
+        if self.component is not None:
+            return self.component
         return self.part.build(**self.contents)
 
     def compute(self, component: Any, operands: Sequence[IntArray]) -> Mapping[str, IntArray]:
@@ -132,6 +147,10 @@ class Example:
                 zip(self.inputs(component).values(), self.sizes, strict=True)
             )
         ]
+
+
+Measured = Mapping[str, Callable[[Device], Iterable[Example]]]
+"""Sizes whose LUTs are measured on a device, by the row of :attr:`.Family.lut_weights`."""
 
 
 def port_name(component: Any, stream: Any) -> str:

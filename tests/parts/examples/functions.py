@@ -1,4 +1,4 @@
-"""Examples of functions of codes: tables, sums and products, softmax, normalization."""
+"""Examples of functions of two codes: sums, products, extrema, quotients, masks."""
 
 from __future__ import annotations
 
@@ -7,143 +7,18 @@ from functools import partial
 
 import numpy as np
 
-from examples.example import RAM, Example, Marks, Proof, ends, swept
+from examples.example import RAM, Example, Marks, Measured, Proof, ends, swept
+from examples.tables import PAIR, TWO
 from nnef_hw import parts
-from nnef_hw.arithmetic.numerics import (
-    AddRequant,
-    IntArray,
-    QType,
-    signed_bits,
-)  # fmt: skip
-from nnef_hw.arithmetic.tables import table_size, unary_table
+from nnef_hw.arithmetic.numerics import AddRequant, IntArray, QType, choose_add_requant
 from nnef_hw.arithmetic.tflite.division import tflite_quotient
-from nnef_hw.parts.functions.corrected_table import corrected_table
 
-__all__ = ["FUNCTIONS"]
+__all__ = ["FUNCTIONS", "MEASURED"]
 
 Stimulus = Callable[[np.random.Generator], list[IntArray]]
 
 CODES = {"u2": (2, False), "u4": (4, False), "s8": (8, True), "u8": (8, False), "s16": (16, True)}
 VERILATED = ("verilator",)
-BOTH = ("verilator", "cocotb")
-
-
-def sampled(source: QType, lanes: int = 1, count: int = 300) -> Stimulus:
-    """All codes of a narrow format; of a wide one the ends, those around knots, and others."""
-
-    def stimulus(rng):
-        every = np.arange(source.lo, source.hi + 1)
-        codes = rng.permutation(every)
-        if len(every) > count:
-            knots = source.lo + (1 << source.bits - 8) * rng.integers(1, 256, count // 6)
-            near = knots + rng.integers(-1, 2, count // 6)
-            codes = np.concatenate([every[:4], every[-4:], near, codes[: count // 2]])
-        return [codes[: len(codes) // (5 * lanes) * 5 * lanes].reshape(-1, lanes)]
-
-    return stimulus
-
-
-def table(in_bits, in_signed, out_bits, out_signed, lanes, **more):
-    source = QType(in_bits, in_signed, 0.05)
-    entries = unary_table(np.tanh, source, QType(out_bits, out_signed, 2.0 ** (1 - out_bits)))
-    part = parts.Table(
-        in_bits=in_bits, in_signed=in_signed, out_bits=out_bits, out_signed=out_signed,
-        lanes=lanes, ram=RAM,
-    )  # fmt: skip
-
-    def stimulus(rng):
-        codes = rng.permutation(np.tile(np.arange(source.lo, source.hi + 1), 5))
-        return [codes.reshape(-1, lanes)]
-
-    return Example(part=part, contents={"entries": entries.tolist()}, stimulus=stimulus, **more)
-
-
-def proved_table(lanes):
-    part = parts.Table(
-        in_bits=2, out_bits=2, in_signed=False, out_signed=False, lanes=lanes, ram=RAM
-    )
-    return Example(part=part, contents={"entries": [3, 1, 0, 2]}, sizes=[3], proof=Proof())
-
-
-def interpolated(in_bits, in_signed, out_bits, out_signed, lanes=1, *, noise=False, **more):
-    source = QType(in_bits, in_signed, 12.0 / (1 << in_bits))
-    target = QType(out_bits, out_signed, 2.0 ** (1 - out_bits))
-    knots = unary_table(np.tanh, source, target)
-    if noise:  # differences of both signs and of the full width
-        rng = np.random.default_rng(in_bits)
-        knots = rng.integers(target.lo, target.hi + 1, table_size(in_bits))
-        knots[:4] = target.lo, target.hi, target.lo, target.lo
-    rises = np.diff(knots)
-    part = parts.InterpolatedTable(
-        in_bits=in_bits, in_signed=in_signed, out_bits=out_bits, out_signed=out_signed,
-        rise_bits=signed_bits(int(rises.min()), int(rises.max())), lanes=lanes, ram=RAM,
-    )  # fmt: skip
-    return Example(
-        part=part, contents={"knots": knots.tolist()}, stimulus=sampled(source, lanes, 512), **more
-    )
-
-
-WIDE = {
-    "u9 s8": (9, False, 8, True), "s10 u16": (10, True, 16, False),
-    "u11 u5": (11, False, 5, False), "s12 s12": (12, True, 12, True),
-    "u13 s16": (13, False, 16, True), "s16 u16": (16, True, 16, False),
-    "u16 u8": (16, False, 8, False),
-}  # fmt: skip
-
-
-def corrected(in_bits, in_signed, out_bits, out_signed, smooth, **more):
-    source, target = QType(in_bits, in_signed, 1.0), QType(out_bits, out_signed, 1.0)
-    rng = np.random.default_rng(in_bits)
-    entries = rng.integers(target.lo, target.hi + 1, 1 << in_bits)
-    if smooth:
-        entries = np.clip(
-            np.sort(entries) + rng.integers(-2, 2, 1 << in_bits), target.lo, target.hi
-        )
-    part = corrected_table(entries, source, target, RAM)
-    return Example(
-        part=part, contents={"entries": entries.tolist()}, stimulus=sampled(source), **more
-    )
-
-
-SMALL = {"in_bits": 9, "out_bits": 4, "in_signed": False, "out_signed": False, "ram": RAM}
-TABLES = {
-    "Table": {
-        **{
-            f"{name}, {lanes}": table(*formats, lanes, verilog=VERILATED * (name == "s8"))
-            for name, formats in {
-                "u2": (2, False, 8, True), "s4": (4, True, 4, False), "u8": (8, False, 8, False),
-                "s8": (8, True, 16, True),
-            }.items()
-            for lanes in (1, 2)
-        },
-        "proof": proved_table(1), "proof of lanes": proved_table(2),
-    },
-    "InterpolatedTable": {
-        **{
-            name: interpolated(*formats, verilog=BOTH * (name == "s16 u16"))
-            for name, formats in WIDE.items()
-        },
-        **{
-            f"noise {name}": interpolated(*WIDE[name], noise=True)
-            for name in ("u9 s8", "s16 u16", "u16 u8")
-        },
-        "lanes": interpolated(*WIDE["s10 u16"], lanes=3),
-        "proof": Example(
-            part=parts.InterpolatedTable(rise_bits=3, **SMALL),
-            contents={"knots": [3, *([1, 2] * 128)]}, sizes=[2],
-            proof=Proof(marks=[Marks(mark=3)], frame_bits=3),
-        ),
-    },
-    "CorrectedTable": {
-        **swept(corrected, dict([*WIDE.items()][:4]), {"smooth": True, "rough": False}),
-        "verilog": corrected(*WIDE["s10 u16"], smooth=False, verilog=VERILATED),
-        "proof": Example(
-            part=parts.CorrectedTable(rise_bits=4, index_width=8, correction_bits=4, **SMALL),
-            contents={"entries": [5, 2, 7, 1, *([0] * 508)]}, sizes=[2],
-            proof=Proof(marks=[Marks(mark=3)], frame_bits=3),
-        ),
-    },
-}  # fmt: skip
 
 
 def pairs(formats, zeros, lanes, *, noise=60) -> Stimulus:
@@ -171,10 +46,14 @@ def total(
     mult, shift, zeros, zero_point, lo, hi, in_bits=(8, 8), in_signed=(True, True), out_bits=8,
     out_signed=True, lanes=1, **more,
 ):  # fmt: skip
+    requant = AddRequant(mult, shift, zero_point, lo, hi)
+    return total_of(requant, zeros, in_bits, in_signed, out_bits, out_signed, lanes, **more)
+
+
+def total_of(requant, zeros, in_bits, in_signed, out_bits, out_signed, lanes=1, **more):
     part = parts.EltwiseSum(
         in_bits=in_bits, in_signed=in_signed, out_bits=out_bits, out_signed=out_signed, lanes=lanes
     )
-    requant = AddRequant(mult, shift, zero_point, lo, hi)
     formats = [*zip(in_bits, in_signed, strict=True)]
     return Example(
         part=part, contents={"requant": requant, "in_zero_points": zeros}, frames=4,
@@ -214,22 +93,10 @@ def product(zeros, bits=(8, 8), signed=(True, True), **more):
     )  # fmt: skip
 
 
-def extremum(bits, signed, greatest, lanes, **more):
+def extremum(bits, signed, greatest, lanes=1, **more):
     part = parts.EltwiseExtremum(greatest=greatest, bits=bits, signed=signed, lanes=lanes)
     return Example(
         part=part, frames=4, stimulus=pairs([(bits, signed)] * 2, (0, 0), lanes, noise=25), **more
-    )
-
-
-def table_sum(in_bits=(8, 8), in_signed=(True, True), acc_bits=29, **more):
-    """Tables of noise, with the extremes that the sum may have."""
-    limit, rng = 1 << acc_bits - 2, np.random.default_rng(in_bits)
-    tables = [rng.integers(-limit, limit, 1 << bits) for bits in in_bits]
-    for each in tables:
-        each[0], each[-1] = -limit, limit - 1
-    part = parts.TableSum(in_bits=in_bits, in_signed=in_signed, acc_bits=acc_bits, ram=RAM)
-    return Example(
-        part=part, contents={"entries": [each.tolist() for each in tables]}, sizes=(12, 12), **more
     )
 
 
@@ -271,13 +138,18 @@ def quotient_pairs(formats: tuple[QType, QType], target: QType) -> Stimulus:
 def quotient(name, digit_bits, *, inverts=False, **more):
     *formats, target = QUOTIENTS[name]
     first, second = formats
+    scales = (second.scale, first.scale) if inverts else (first.scale, second.scale)
+    requant = tflite_quotient(scales, target, wraps=name != "nothing")
+    return quotient_of(formats, target, requant, digit_bits, inverts=inverts, **more)
+
+
+def quotient_of(formats, target, requant, digit_bits, *, inverts=False, ram=RAM, **more):
+    first, second = formats
     part = parts.Quotient(
         in_bits=(first.bits, second.bits), in_signed=(first.signed, second.signed),
         out_bits=target.bits, out_signed=target.signed, digit_bits=digit_bits, inverts=inverts,
-        ram=RAM,
+        ram=ram,
     )  # fmt: skip
-    scales = (second.scale, first.scale) if inverts else (first.scale, second.scale)
-    requant = tflite_quotient(scales, target, wraps=name != "nothing")
     zeros = first.zero_point, second.zero_point
     return Example(
         part=part, contents={"requant": requant, "in_zero_points": zeros}, frames=5,
@@ -285,34 +157,14 @@ def quotient(name, digit_bits, *, inverts=False, **more):
     )  # fmt: skip
 
 
-def lookup(rows, channels, in_bits, lanes, style, **more):
-    part = parts.Lookup(
-        rows=rows, channels=channels, in_bits=in_bits, bits=5, signed=True, lanes=lanes, ram=RAM,
-        style=style,
-    )  # fmt: skip
-    table = np.random.default_rng([rows, channels]).integers(-16, 16, (rows, channels))
-
-    def stimulus(rng):
-        """Every integer, those beyond the last row as well."""
-        return [rng.permutation(np.arange(1 << in_bits)).reshape(-1, 1)]
-
-    return Example(
-        part=part, contents={"codes": table.tolist()}, stimulus=stimulus,
-        frames=min(2, 1 << in_bits), **more,
-    )  # fmt: skip
-
-
-LOOKUPS = {
-    "one": (1, 1, 1, 1), "whole": (4, 3, 2, 1), "beyond": (5, 4, 3, 2), "wide": (27, 6, 5, 6),
-}  # fmt: skip
-
-
-def mask(channels, pixels, signed, **more):
-    part = parts.CausalMask(channels=channels, pixels=pixels, bits=4, signed=signed, place_bits=3)
+def mask(channels, pixels, signed, bits=4, place_bits=3, **more):
+    part = parts.CausalMask(
+        channels=channels, pixels=pixels, bits=bits, signed=signed, place_bits=place_bits
+    )
 
     def stimulus(rng):
         """Every place, those behind the last channel as well; the first code is the lowest."""
-        lo, hi = ends(4, signed)
+        lo, hi = ends(bits, signed)
         codes = rng.integers(lo, hi + 1, (8, pixels, channels))
         codes[:, 0, 0] = lo
         return [codes.reshape(-1, 1), np.arange(8).reshape(-1, 1)]
@@ -320,10 +172,7 @@ def mask(channels, pixels, signed, **more):
     return Example(part=part, stimulus=stimulus, frames=8, **more)
 
 
-TWO = {"in_bits": (2, 2), "in_signed": (False, False)}
-PAIR = Proof(frame_bits=4, patience=8)
 FUNCTIONS: Mapping[str, Mapping[str, Example]] = {
-    **TABLES,
     "EltwiseSum": {
         **swept(lambda make, lanes: make(lanes=lanes), SUMS, [1, 3]),
         "proof": Example(
@@ -357,18 +206,6 @@ FUNCTIONS: Mapping[str, Mapping[str, Example]] = {
             for greatest, base in ((True, 1), (False, 2))
         },
     },
-    "TableSum": {
-        "signed": table_sum(), "unsigned": table_sum(in_signed=(False, False)),
-        "unequal": table_sum((4, 6), (True, False)),
-        "proof": Example(
-            part=parts.TableSum(**TWO, acc_bits=5, ram=RAM), sizes=(2, 2), proof=PAIR,
-            contents={"entries": ([1, 3, 5, 7], [-2, 2, 4, 0])},
-        ),
-    },
-    "Lookup": {
-        **swept(lookup, LOOKUPS, ["block", "logic"]),
-        "verilog": lookup(5, 4, 3, 2, "block", verilog=VERILATED),
-    },
     "CausalMask": {
         **swept(
             mask, {"one": (1, 1), "pixels": (4, 3), "odd": (5, 2)},
@@ -381,4 +218,47 @@ FUNCTIONS: Mapping[str, Mapping[str, Example]] = {
         "inverted": quotient("signed", 4, inverts=True),
         "inverted, unequal": quotient("unequal", 4, inverts=True),
     },
+}  # fmt: skip
+
+ADDED = ((8, 8), (8, 4), (4, 4), (16, 8), (16, 16), (6, 6))
+MULTIPLIED = (
+    ((8, 8), (0, 0)), ((8, 8), (3, -7)), ((8, 4), (3, 1)), ((4, 4), (1, -2)), ((6, 8), (5, 5)),
+    ((16, 8), (100, 3)),
+)  # fmt: skip
+SIGNED = (True, True)
+
+
+def chosen_sums(device):
+    del device
+    rng = np.random.default_rng(0)
+    for bits in ADDED:
+        for sign in (1.0, -1.0):
+            factors = (float(rng.uniform(0.3, 0.9)), sign * float(rng.uniform(0.3, 0.9)))
+            requant = choose_add_requant(
+                factors, QType(bits[0], True, 1.0), operand_bits=max(bits) + 1
+            )
+            yield total_of(requant, (3, -2), bits, SIGNED, bits[0], True)
+
+
+def quotients(device):
+    formats = QType(8, True, 0.05, 3), QType(8, True, 0.04, -20)
+    target = QType(8, True, 0.07, -20)
+    requant = tflite_quotient((0.05, 0.04), target)
+    for digit_bits in (1, 2, 4):
+        yield quotient_of(formats, target, requant, digit_bits, ram=device.ram)
+
+
+MEASURED: Measured = {
+    "sum": chosen_sums,
+    # Without zero points nothing is subtracted, which a plan does not know.
+    "product": lambda _: [product(zeros, bits, typical=any(zeros)) for bits, zeros in MULTIPLIED],
+    "extremum": lambda _: [
+        extremum(bits, greatest, greatest) for bits in (4, 8, 16) for greatest in (False, True)
+    ],
+    "quotient": quotients,
+    "causal mask": lambda _: [
+        mask(channels, 4, True, bits, (channels - 1).bit_length())
+        for channels in (8, 16, 50, 256)
+        for bits in (4, 8)
+    ],
 }  # fmt: skip

@@ -8,13 +8,13 @@ from functools import partial
 
 import numpy as np
 
-from examples.example import RAM, Example, Marks, Proof, swept
+from examples.example import RAM, Example, Marks, Measured, Proof, swept
 from nnef_hw import parts
 from nnef_hw.arithmetic.interpolation import Places
 from nnef_hw.hardware.devices import UP5K
 from nnef_hw.hardware.geometry.window import Window
 
-__all__ = ["CODES", "IMAGES"]
+__all__ = ["CODES", "IMAGES", "MEASURED"]
 
 CODES = {"u2": (2, False), "s4": (4, True), "u8": (8, False), "s8": (8, True), "s16": (16, True)}
 VERILATED = ("verilator",)
@@ -35,8 +35,8 @@ def maxima(bits, signed, lanes, words, **more):
     return Example(part=part, stimulus=stimulus, frames=3, **more)
 
 
-def sums(bits, signed, words, **more):
-    acc_bits = bits + (words - 1).bit_length() + 1
+def sums(bits, signed, words, acc_bits=None, **more):
+    acc_bits = acc_bits or bits + (words - 1).bit_length() + 1
     part = parts.SumPool(bits=bits, signed=signed, acc_bits=acc_bits)
     return Example(part=part, sizes=[(3, words)], **more)
 
@@ -74,10 +74,12 @@ def tiling(height, width, channels, kernel=None, stride=None):
     )  # fmt: skip
 
 
-def running(part_class, window, bits=8, signed=True, single_port=None, **more):
-    fields = {"window": window, "bits": bits, "signed": signed, "ram": RAM}
+def running(
+    part_class, window, bits=8, signed=True, single_port=None, ram=RAM, acc_bits=None, **more
+):
+    fields = {"window": window, "bits": bits, "signed": signed, "ram": ram}
     if part_class is parts.RunningSum:
-        fields["acc_bits"] = bits + 1 + (window.taps - 1).bit_length()
+        fields["acc_bits"] = acc_bits or bits + 1 + (window.taps - 1).bit_length()
     part = part_class(single_port=single_port, **fields)
     return Example(part=part, sizes=[window.beats], **more)
 
@@ -166,10 +168,10 @@ PADS = {
 }  # fmt: skip
 
 
-def transpose(extents, order, turns=1, backwards=(), bits=8, signed=False, **more):
+def transpose(extents, order, turns=1, backwards=(), bits=8, signed=False, ram=RAM, **more):
     part = parts.Transpose(
         extents=extents, order=order, turns=turns, backwards=backwards, bits=bits, signed=signed,
-        ram=RAM,
+        ram=ram,
     )  # fmt: skip
     return Example(part=part, sizes=[turns * part.image], **more)
 
@@ -198,7 +200,7 @@ TRANSPOSES = {
 
 
 def enlarged(
-    part_class, height, width, channels, factors, depth=None, bits=8, signed=False, **more
+    part_class, height, width, channels, factors, depth=None, bits=8, signed=False, ram=RAM, **more
 ):
     row = width * channels
     size = height * row
@@ -207,7 +209,7 @@ def enlarged(
         depth = 1 << ((depth or row) - 1).bit_length()
     part = part_class(
         height=height, width=width, channels=channels, factors=factors, bits=bits, signed=signed,
-        depth=depth or max(2, row), ram=RAM,
+        depth=depth or max(2, row), ram=ram,
     )  # fmt: skip
     return Example(part=part, sizes=[size], frames=4, **more)
 
@@ -256,11 +258,11 @@ SPREADS = {
 }
 
 
-def interpolate(image, size, mode, bits=8, signed=True, **more):
+def interpolate(image, size, mode, bits=8, signed=True, ram=RAM, **more):
     height, width, channels = image
     part = parts.Interpolate(
         rows=Places.of(height, size[0], mode), columns=Places.of(width, size[1], mode),
-        channels=channels, bits=bits, signed=signed, ram=RAM,
+        channels=channels, bits=bits, signed=signed, ram=ram,
     )  # fmt: skip
     return Example(part=part, sizes=[height * width * channels], frames=4, **more)
 
@@ -290,4 +292,64 @@ INTERPOLATIONS = {
 IMAGES: Mapping[str, Mapping[str, Example]] = {
     **POOLS, **RUNNING, "Pad": PADS, "Transpose": TRANSPOSES, "Upsample": UPSAMPLES,
     "DepthToSpace": SPREADS, "Interpolate": INTERPOLATIONS,
+}  # fmt: skip
+
+
+LARGE_TILES = [(28, 8, 2), (14, 16, 2), (7, 32, 2), (9, 4, 3), (8, 64, 8), (5, 12, 5)]
+LARGE = [(8, 8, 4), (28, 28, 1), (14, 14, 16), (5, 7, 12), (49, 1, 64)]
+BORDERS = [((1, 1), (1, 1)), ((0, 1), (0, 0)), ((2, 0), (3, 3))]
+LARGER = [
+    ((8, 8, 4), (24, 24), "half_pixel", 8), ((28, 28, 1), (96, 96), "asymmetric", 8),
+    ((14, 14, 16), (20, 31), "half_pixel", 8), ((5, 7, 12), (13, 22), "align_corners", 8),
+    ((49, 40, 3), (10, 9), "half_pixel", 8), ((8, 8, 4), (24, 24), "half_pixel", 4),
+    ((14, 14, 8), (20, 31), "half_pixel", 16),
+]  # fmt: skip
+
+
+def pools(device):
+    del device
+    for bits in (4, 8, 16):
+        yield maxima(bits, True, 1, 1)
+        yield sums(8, False, 1, {4: 11}.get(bits, bits))
+
+
+def large_running_pools(device):
+    for size, channels, kernel in LARGE_TILES:
+        window = tiling(size, size, channels, (kernel, kernel))
+        for single_port in dict.fromkeys((None, device.single_port)):
+            fields = {"single_port": single_port, "ram": device.ram}
+            yield running(parts.RunningMax, window, 8, False, **fields)
+            if single_port == device.single_port:
+                yield running(parts.RunningSum, window, 8, False, acc_bits=14, **fields)
+
+
+def large_enlarged(device, part_class):
+    for height, width, channels in LARGE:
+        for factors in ((2, 2), (1, 3)):
+            inner = max(1, channels // 4) if part_class is parts.DepthToSpace else channels
+            depth = 2 * width * inner
+            if part_class is parts.DepthToSpace:
+                depth *= factors[0] * factors[1]
+            yield enlarged(part_class, height, width, inner, factors, depth, ram=device.ram)
+
+
+def large_transposes(device):
+    for extents in LARGE:
+        for order in ((2, 0, 1), (1, 0, 2)):
+            yield transpose(extents, order, ram=device.ram)
+        # Groups of channels that change places in each of so many pixels.
+        yield transpose((1, 2, 8), (0, 2, 1), extents[0] * extents[1], ram=device.ram)
+
+
+MEASURED: Measured = {
+    "pool": pools, "running pool": large_running_pools,
+    "pad": lambda _: [
+        pad(padding, (height, width), channels, signed=False, pad_code=7)
+        for height, width, channels in LARGE
+        for padding in BORDERS
+    ],
+    "upsample": partial(large_enlarged, part_class=parts.Upsample),
+    "depth to space": partial(large_enlarged, part_class=parts.DepthToSpace),
+    "transpose": large_transposes,
+    "interpolate": lambda device: [interpolate(*of, ram=device.ram) for of in LARGER],
 }  # fmt: skip

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from examples.example import RAM, Example, Marks, Proof, ends, swept
+from examples.example import RAM, Example, Marks, Measured, Proof, ends, swept
 from nnef_hw import parts
 from nnef_hw.arithmetic.integer_functions import (
     IntegerNormalizeRequant,
@@ -20,7 +20,7 @@ from nnef_hw.arithmetic.softmax import exp_table
 from nnef_hw.arithmetic.tflite.numerics import tflite_exp_table
 from nnef_hw.parts.functions.normalize import SPACINGS
 
-__all__ = ["PIXELS"]
+__all__ = ["MEASURED", "PIXELS"]
 
 Stimulus = Callable[[np.random.Generator], list[IntArray]]
 
@@ -29,7 +29,7 @@ VERILATED = ("verilator",)
 BOTH = ("verilator", "cocotb")
 
 
-def argmax(bits, signed, channels, greatest, **more):
+def argmax(bits, signed, channels, greatest=True, **more):
     def stimulus(rng):
         """All equal, every code the only or a double extremum, then noise with many ties."""
         lo, hi = ends(bits, signed)
@@ -79,9 +79,9 @@ def pixels_of(channels: int, bits: int, signed: bool, *, count: int = 8) -> Stim
 
 def softmax(
     channels, stages, bits=8, signed=True, *, scale=0.05, out=(8, 8), rounds_down=False,
-    stimulus=None, **more,
+    stimulus=None, ram=RAM, **more,
 ):  # fmt: skip
-    fields = {"channels": channels, "bits": bits, "signed": signed, "ram": RAM}
+    fields = {"channels": channels, "bits": bits, "signed": signed, "ram": ram}
     fields |= {"out_bits": out[0], "places": out[1], "rounds_down": rounds_down}
     part = parts.PipelinedSoftmax(stages=stages, **fields) if stages else parts.Softmax(**fields)
     contents = {"table": exp_table(scale, 1 << bits).tolist(), **more.pop("contents", {})}
@@ -119,8 +119,8 @@ def rounded_down(channels, stages, places, table):
     )
 
 
-def tflite_softmax(channels, bits, signed, scale, **more):
-    part = parts.TfliteSoftmax(channels=channels, bits=bits, signed=signed, ram=RAM)
+def tflite_softmax(channels, bits, signed, scale, ram=RAM, **more):
+    part = parts.TfliteSoftmax(channels=channels, bits=bits, signed=signed, ram=ram)
     contents = {"table": tflite_exp_table(scale, 1 << bits).tolist()}
     stimulus = pixels_of(channels, bits, signed, count=6)
     return Example(part=part, contents=contents, frames=3, stimulus=stimulus, **more)
@@ -198,11 +198,21 @@ def normalize(
     mult[0] = -65535
     offset = rng.integers(-1 << 15, 1 << 15, offsets)
     half = 512 + (requant.zero_point << 10)
+    return normalize_by(
+        requant, mult, offset, spacing, bits, signed, out, zero_point, RAM, count,
+        signed_bits(int(offset.min()) + half, int(offset.max()) + half), **more,
+    )  # fmt: skip
+
+
+def normalize_by(
+    requant, mult, offset, spacing, bits, signed, out, zero_point, ram, count, offset_bits, **more
+):
+    channels = requant.channels
     part = parts.Normalize(
         channels=channels, bits=bits, signed=signed, out_bits=out[0], out_signed=out[1],
-        centered=centered, epsilon_bits=epsilon.bit_length(), fraction=fraction,
-        offset_bits=signed_bits(int(offset.min()) + half, int(offset.max()) + half),
-        scales=scales, offsets=offsets, spacing=spacing, ram=RAM,
+        centered=requant.centered, epsilon_bits=requant.epsilon.bit_length(),
+        fraction=requant.fraction, offset_bits=offset_bits, scales=mult.size, offsets=offset.size,
+        spacing=spacing, ram=ram,
     )  # fmt: skip
     contents = {"mult": mult.tolist(), "offset": offset.tolist(), "zero_point": zero_point}
     return Example(
@@ -223,11 +233,19 @@ def integer_normalize(
     )
     reach = 1 << shift + out[0] - 2
     scale, offset = (rng.integers(-reach, reach, channels if each else 1) for each in varies)
+    widths = (signed_bits(int(x.min()), int(x.max())) for x in (scale, offset))
+    return integer_normalize_by(requant, scale, offset, *widths, bits, signed, out, count, **more)
+
+
+def integer_normalize_by(
+    requant, scale, offset, scale_bits, offset_bits, bits=8, signed=True, out=(8, True), count=8,
+    ram=RAM, **more,
+):  # fmt: skip
+    channels = requant.channels
     part = parts.IntegerNormalize(
         channels=channels, bits=bits, signed=signed, out_bits=out[0], out_signed=out[1],
-        centered=centered, scale_bits=signed_bits(int(scale.min()), int(scale.max())),
-        offset_bits=signed_bits(int(offset.min()), int(offset.max())), scales=scale.size,
-        offsets=offset.size, ram=RAM,
+        centered=requant.centered, scale_bits=scale_bits, offset_bits=offset_bits,
+        scales=scale.size, offsets=offset.size, ram=ram,
     )  # fmt: skip
     contents = {"requant": requant, "scale": scale.tolist(), "offset": offset.tolist()}
     return Example(
@@ -302,4 +320,71 @@ PIXELS: Mapping[str, Mapping[str, Example]] = {
         "largest": proved_argmax(3, greatest=True), "smallest": proved_argmax(2, greatest=False),
         "one channel": proved_argmax(1, greatest=True),
     },
+}  # fmt: skip
+
+
+NORMALIZED = [
+    (8, 8, 16, 1, True), (16, 8, 8, 16, True), (64, 8, 8, 64, True), (64, 8, 4, 1, True),
+    (64, 8, 1, 64, False), (128, 8, 2, 128, True), (192, 8, 16, 1, False), (32, 16, 4, 32, True),
+]  # fmt: skip
+"""Channels, bits, cycles per code, number of scales, whether there is a mean."""
+INTEGER_NORMALIZED = [
+    (8, 8, 24, 1, True), (16, 8, 20, 16, True), (64, 8, 22, 64, False), (64, 8, 22, 1, False),
+    (64, 4, 18, 64, True), (128, 8, 22, 128, True), (192, 8, 24, 1, True), (32, 12, 28, 32, True),
+]  # fmt: skip
+"""Channels, bits, bits of scales and offsets, number of scales, whether there is a mean."""
+
+
+def exponentials(entries=256):
+    return {"table": np.random.default_rng(1).integers(0, 1 << 16, entries).tolist()}
+
+
+def softmaxes_of(stages):
+    """Return those of few and many channels on a device, and one of finer probabilities."""
+
+    def measured(device):
+        fields = {"contents": exponentials(), "ram": device.ram}
+        for channels in (2, 10, 100):
+            for n in stages if channels == 10 else stages[::2]:
+                # Of two channels an ECP5's subtractors become LUTs without carry chains.
+                yield softmax(channels, n, typical=n == 0 or channels > 2, **fields)
+        for n in (0,) if stages == (0,) else (1, 4):
+            yield softmax(64, n, out=(12, 15) if n else (8, 13), **fields)
+
+    return measured
+
+
+def large_normalizations(device):
+    rng = np.random.default_rng(1)
+    for channels, bits, spacing, count, centered in NORMALIZED:
+        requant = NormalizeRequant(
+            channels=channels, centered=centered, epsilon=channels, shift=21, fraction=10,
+            zero_point=-3, lo=-128, hi=127,
+        )  # fmt: skip
+        mult = rng.integers(1 << 14, 1 << 16, count) * rng.choice([-1, 1], count)
+        offset = rng.integers(-1 << 16, 1 << 16, count)
+        yield normalize_by(
+            requant, mult, offset, spacing, bits, True, (8, True), 5, device.ram, 8, 18
+        )
+
+
+def large_integer_normalizations(device):
+    rng = np.random.default_rng(1)
+    for channels, bits, wide, count, centered in INTEGER_NORMALIZED:
+        requant = IntegerNormalizeRequant(
+            channels=channels, centered=centered, shift=14, lo=-128, hi=127
+        )
+        scale, offset = (rng.integers(-1 << wide - 1, 1 << wide - 1, count) for _ in range(2))
+        yield integer_normalize_by(requant, scale, offset, wide, wide, bits, ram=device.ram)
+
+
+MEASURED: Measured = {
+    "argmax": lambda _: [
+        argmax(bits, True, channels) for channels in (2, 9, 10, 100) for bits in (4, 8)
+    ],
+    "softmax": softmaxes_of((0,)), "pipelined softmax": softmaxes_of(STAGES),
+    "tflite softmax": lambda device: [
+        tflite_softmax(channels, 8, True, 0.1, device.ram) for channels in (2, 10, 100)
+    ],
+    "normalize": large_normalizations, "integer normalize": large_integer_normalizations,
 }  # fmt: skip

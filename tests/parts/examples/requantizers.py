@@ -6,19 +6,19 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from examples.example import Example, Marks, Proof, swept
+from examples.example import Example, Marks, Measured, Proof, swept
 from nnef_hw import parts
 from nnef_hw.arithmetic.numerics import Requant
 from nnef_hw.arithmetic.tflite.numerics import TfliteRequant
 
-__all__ = ["REQUANTIZERS", "TYPICAL"]
+__all__ = ["MEASURED", "REQUANTIZERS", "TYPICAL"]
 
 VERILATED = ("verilator",)
 
 
 def requantizer(
     requant, bias=(0,), in_bits=20, acc_bits=21, digit_bits=1, stages=1, bits=8, signed=False,
-    verilog=(), noise=8,
+    verilog=(), noise=8, factor_bits=None, **more,
 ):  # fmt: skip
     """Sums of ``in_bits``: around those where the output changes, then noise of every magnitude."""
     is_tflite = isinstance(requant, TfliteRequant)
@@ -26,7 +26,7 @@ def requantizer(
     largest = max(*requant.factors, 1) if is_tflite else max(requant.mult)
     begun = () if is_tflite else requant.offset
     part = kind(
-        channels=len(bias), acc_bits=acc_bits, factor_bits=largest.bit_length(),
+        channels=len(bias), acc_bits=acc_bits, factor_bits=factor_bits or largest.bit_length(),
         digit_bits=digit_bits, stages=stages, bits=bits, signed=signed,
         offset_bits=max(begun, default=0).bit_length(),
     )  # fmt: skip
@@ -58,7 +58,9 @@ def requantizer(
         return [np.array(turned).T[:rows].reshape(-1, 1)]
 
     contents = {"requant": requant, "bias": bias}
-    return Example(part=part, contents=contents, stimulus=stimulus, frames=4, verilog=verilog)
+    return Example(
+        part=part, contents=contents, stimulus=stimulus, frames=4, verilog=verilog, **more
+    )
 
 
 TYPICAL = Requant((40503, 65535, 1), 23, 7, 0, 255), (100, -3000, 0)
@@ -252,3 +254,52 @@ REQUANTIZERS: Mapping[str, Mapping[str, Example]] = {
     "Requantizer": {**PLAIN, **PROVED}, "AverageRequantizer": AVERAGES,
     "TfliteRequantizer": TFLITE,
 }  # fmt: skip
+
+
+SPREAD = [
+    *((1, 1, bits, (1, 1), 0, 16) for bits in (12, 18, 24)),
+    *((8, 8, 20, folding, 0, 16) for folding in ((1, 1), (2, 1), (2, 2), (2, 3))),
+    *((8, 8, bits, (2, stages), 0, 16) for bits in (14, 20, 26) for stages in (1, 4, 8)),
+    *((n, n, 22, (1, 1), 0, 16) for n in (2, 4, 10, 16, 24, 32, 48, 64, 96, 128, 256)),
+    (64, 64, 24, (2, 8), -128, 16), (16, 16, 22, (2, 4), -128, 16),
+    *((count, 1, 22, (1, 1), 0, 16) for count in (4, 16, 64)),
+    (8, 8, 20, (2, 1), 128, 16), (16, 16, 22, (2, 1), 0, 8),
+]  # fmt: skip
+"""Channels, mults, bits of sums, (digit bits, stages), low end of the clip, bits of mults."""
+TFLITE_SPREAD = [
+    (16, 20, 2, 1), (64, 22, 2, 1), (64, 22, 2, 4), (16, 20, 2, 8), (64, 22, 2, 16), (10, 18, 1, 1),
+    (1, 30, 2, 8), (1, 30, 2, 1),
+]  # fmt: skip
+"""Channels, bits of sums, digit bits, stages."""
+
+
+def measured_requantizers(device):
+    del device
+    rng = np.random.default_rng(0)
+    for channels, mults, acc_bits, (digit_bits, stages), lowest, mult_bits in SPREAD:
+        mult = rng.integers(1 << (mult_bits - 2), 1 << mult_bits, mults)
+        mult[0] |= 1 << (mult_bits - 1)
+        spread_bits = min(acc_bits - 3, 15)
+        bias = np.round(rng.normal(0, 1 << (spread_bits - 1), channels)).astype(np.int64)
+        signed = lowest < 0
+        requant = Requant(
+            tuple(mult.tolist()), acc_bits + mult_bits - 11, 0, lowest, 127 if signed else 255,
+            mult_bits,
+        )  # fmt: skip
+        yield requantizer(
+            requant, bias.tolist(), acc_bits, acc_bits, digit_bits, stages, signed=signed,
+            factor_bits=mult_bits, note={"mults": mults, "mult_bits": mult_bits},
+            typical=mults == channels and mult_bits == 16,
+        )  # fmt: skip
+    rng = np.random.default_rng(0)
+    for channels, acc_bits, digit_bits, stages in TFLITE_SPREAD:
+        mult, bias = rng.integers(1 << 30, 1 << 31, channels), rng.integers(-9999, 9999, channels)
+        shifts = tuple(rng.integers(-10, -6, channels).tolist())
+        requant = TfliteRequant(tuple(mult.tolist()), shifts, -5, -128, 127)
+        yield requantizer(
+            requant, bias.tolist(), acc_bits, acc_bits, digit_bits, stages, signed=True,
+            factor_bits=31, typical=channels > 1,
+        )  # fmt: skip
+
+
+MEASURED: Measured = {"requantizer": measured_requantizers}

@@ -7,14 +7,15 @@ from functools import partial
 
 import numpy as np
 
-from examples.example import RAM, Example, Proof, swept
+from examples.example import RAM, Example, Measured, Proof, swept
 from examples.images import TILES, tiling
 from nnef_hw import parts
 from nnef_hw.arithmetic.numerics import Requant
 from nnef_hw.hardware.geometry.blockram import BlockRam
+from nnef_hw.rtl.arrays.array import sum_layout
 from nnef_hw.rtl.streams.stream import beat_layout
 
-__all__ = ["REQUANTIZER", "STREAMS"]
+__all__ = ["MEASURED", "REQUANTIZER", "STREAMS"]
 
 VERILATED = ("verilator",)
 BOTH = ("verilator", "cocotb")
@@ -22,9 +23,9 @@ CODES = {"bits": 8, "signed": True}
 BITS = {"bits": 1, "signed": False}
 
 
-def registers(part_class, depth, bits=8, **more):
+def registers(part_class, depth, bits=8, shape=None, **more):
     part = part_class(depth=depth, bits=bits)
-    return Example(part=part, contents={"shape": bits}, sizes=[20], **more)
+    return Example(part=part, contents={"shape": shape or bits}, sizes=[20], **more)
 
 
 def proved_registers(depth):
@@ -104,11 +105,13 @@ SPLITS = {
 }  # fmt: skip
 
 
-def constant(count, repeats=4, style="block", bits=8, signed=True, codes=None, **more):
+def constant(
+    count, repeats=4, style="block", bits=8, signed=True, codes=None, ram=RAM, **more
+):  # fmt: skip
     if codes is None:
         codes = np.random.default_rng(count).integers(-128, 128, count).tolist()
     part = parts.Constant(
-        count=count, repeats=repeats, bits=bits, signed=signed, ram=RAM, style=style
+        count=count, repeats=repeats, bits=bits, signed=signed, ram=ram, style=style
     )
     return Example(part=part, contents={"codes": codes}, sizes=[], timed=False, **more)
 
@@ -127,11 +130,11 @@ def proved_delay(count, frame):
     return delay(count, frame, 2, 2, False, proof=Proof(ahead=count, patience=4))
 
 
-def state(count, style, steps=1, bits=8, signed=True, codes=None, **more):
+def state(count, style, steps=1, bits=8, signed=True, codes=None, ram=RAM, **more):
     if codes is None:
         drawn = np.random.default_rng(count).integers(-128, 128, count).tolist()
         codes = [9] * count if style == "equal" else drawn
-    part = parts.State(count=count, bits=bits, signed=signed, ram=RAM, style=style, steps=steps)
+    part = parts.State(count=count, bits=bits, signed=signed, ram=ram, style=style, steps=steps)
     return Example(
         part=part, contents={"codes": codes}, sizes=[part.passed or count], in_frame=count,
         result_frame=count, **more,
@@ -246,4 +249,67 @@ STREAMS: Mapping[str, Mapping[str, Example]] = {
         "loop": proved_state(2, "logic", 3), "loop of one code": proved_state(1, "logic", 2),
     },
     "Pack": PACKS, "Lanes": LANES,
+}  # fmt: skip
+
+
+JOINED = ((4, 4), (16, 16), (3, 5), (64, 32), (8, 8, 8), (4, 12, 16, 32), (784, 784))
+CUT = (((4, 8, 4), 64), ((1, 3), 196), ((16, 16), 49), ((28, 700, 56), 1), ((300, 200, 284), 4))
+PACKED = ((4, 2), (4, 4), (6, 3), (8, 8), (30, 5), (64, 16), (120, 2), (10, 4), (30, 8))
+SOURCES = ((1, 64), (4, 16), (16, 64), (64, 16), (200, 1), (784, 1))
+STATES = {
+    "equal": [(count, bits) for bits in (4, 8, 16) for count in (8, 24, 100, 1000)],
+    "logic": [(8, 8), (24, 8), (64, 8), (100, 8), (24, 16), (64, 4)],
+    "block": [(200, 8), (1000, 8), (500, 16)],
+}
+DELAYS = ((32, 8, 8), (512, 64, 8), (24, 24, 16), (1000, 250, 4))
+
+
+def beat(bits):
+    return beat_layout(bits=bits, signed=False, lanes=1)
+
+
+def large_constants(device):
+    rng = np.random.default_rng(0)
+    for count, repeats in SOURCES:
+        codes = rng.integers(-128, 128, count).tolist()
+        yield constant(
+            count, repeats, "logic", codes=codes, ram=device.ram, typical=count > 1
+        )  # fmt: skip
+
+
+def large_states(device):
+    rng = np.random.default_rng(0)
+    for style, sizes in STATES.items():
+        for count, bits in sizes:
+            same = style == "equal"
+            codes = [5] * count if same else rng.integers(0, 1 << bits, count).tolist()
+            yield state(count, style, 1, bits, False, codes, device.ram)
+    for count, frame, bits in DELAYS:
+        yield delay(count, frame, 3, bits, False)
+
+
+MEASURED: Measured = {
+    "skid": lambda _: [registers(parts.Skid, 2, bits + 1, beat(bits)) for bits in (4, 8, 16)],
+    "fifo": lambda _: [
+        registers(parts.Fifo, depth, bits, beat(bits))
+        for bits in (4, 8, 16)
+        for depth in (2, 3, 4, 8, 16)
+    ],
+    "block fifo": lambda device: [
+        queue(parts.BlockFifo, depth, device.ram, bits, frame=depth + 7)
+        for bits in (4, 8, 16)
+        for depth in (20, 100, 600, 3000)
+    ],
+    "sum queue": lambda _: [
+        registers(parts.SumQueue, 2, bits + 1, sum_layout(bits)) for bits in (14, 20, 28)
+    ],
+    "concat": lambda _: [
+        *(concat(runs, signed=False) for runs in JOINED), concat((16, 16), bits=16)
+    ],
+    "slice": lambda _: [
+        split(runs, tuple(n == 1 for n in range(len(runs))), turns=turns, signed=False)
+        for runs, turns in CUT
+    ],
+    "constant": large_constants, "state": large_states,
+    "pack": lambda _: [pack(*sizes, signed=False) for sizes in PACKED],
 }  # fmt: skip

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from examples.example import RAM, REGISTERED, Example, Proof, swept
+from examples.example import RAM, REGISTERED, Example, Measured, Proof, swept
 from nnef_hw import parts
 from nnef_hw.hardware.geometry.window import Window
 
-__all__ = ["WINDOWS"]
+__all__ = ["MEASURED", "WINDOWS"]
 
 VERILATED = ("verilator",)
 SAME = ((1, 1), (1, 1))
@@ -105,9 +105,9 @@ def registered(example):
     return replace(example, part=part, proof=replace(example.proof, frame_bits=bits))
 
 
-def parallel(window, bits=8, signed=False, pad_code=7, lanes=1, **more):
+def parallel(window, bits=8, signed=False, pad_code=7, lanes=1, ram=RAM, **more):
     part = parts.ParallelLineBuffer(
-        window=window, bits=bits, signed=signed, lanes=lanes, pad_code=pad_code, ram=RAM
+        window=window, bits=bits, signed=signed, lanes=lanes, pad_code=pad_code, ram=ram
     )
     return Example(part=part, sizes=[window.beats], frames=4, **more)
 
@@ -137,12 +137,16 @@ PARALLEL = {
 }  # fmt: skip
 
 
-def banked(window, ram=RAM, spare=0, bits=8, signed=False, pad_code=7, lanes=1, lines=None, **more):
+def banked(
+    window, ram=RAM, spare=0, bits=8, signed=False, pad_code=7, lanes=1, lines=None,
+    long_wires=None, **more,
+):  # fmt: skip
     """A line buffer of the window's reach and some more rows, rounded up to a power of two."""
+    long_wires = ram.has_register if long_wires is None else long_wires
     lines = lines or 1 << (window.reach[0] + spare - 1).bit_length()
     part = parts.BankedLineBuffer(
         window=window, bits=bits, signed=signed, lanes=lanes, pad_code=pad_code, lines=lines,
-        ram=ram, long_wires=ram.has_register,
+        ram=ram, long_wires=long_wires,
     )  # fmt: skip
     return Example(part=part, sizes=[window.beats], frames=4, **more)
 
@@ -221,3 +225,62 @@ WINDOWS: Mapping[str, Mapping[str, Example]] = {
         "registered": proved_banked(Window(2, 2, 1, (2, 2)), 2, REGISTERED),
     },
 }  # fmt: skip
+
+
+LARGE = [
+    Window(28, 28, 1, (3, 3), passes=2), Window(28, 28, 1, (3, 3), padding=SAME, passes=4),
+    Window(28, 28, 1, (5, 5), padding=((2, 2), (2, 2)), passes=1),
+    Window(32, 32, 3, (3, 3), padding=SAME, passes=16),
+    Window(14, 14, 8, (3, 3), padding=SAME, passes=4), Window(14, 14, 6, (5, 5), passes=16),
+    Window(13, 13, 16, (3, 3), (2, 2), passes=8), Window(26, 1, 12, (5, 1), passes=6),
+    Window(29, 1, 12, (3, 1), padding=((1, 1), (0, 0)), passes=24), Window(10, 10, 16, passes=32),
+    Window(1, 1, 1, passes=1), Window(1, 1, 16, passes=16), Window(1, 1, 64, passes=10),
+    Window(1, 1, 200, passes=10), Window(1, 1, 784, passes=8),
+    Window(28, 28, 4, (2, 2), (2, 2), passes=4, by_channel=True),
+    Window(24, 24, 6, (2, 2), (2, 2), passes=6, by_channel=True),
+    Window(8, 8, 64, (8, 8), passes=64, by_channel=True),
+    Window(15, 15, 16, (3, 3), (2, 2), padding=SAME, passes=16, by_channel=True),
+    Window(1, 1, 12, (3, 1), dilation=(4, 1), passes=8, history=8),
+    Window(1, 1, 40, (10, 1), passes=40, by_channel=True, history=9),
+    Window(2, 5, 8, (10, 4), (2, 2), padding=((0, 0), (1, 1)), passes=4, history=8),
+]  # fmt: skip
+LARGE_PARALLEL = [
+    (1, Window(28, 28, 1, (3, 3))), (1, Window(28, 28, 1, (3, 3), passes=4)),
+    (1, Window(28, 28, 1, (3, 3), (2, 2))),
+    (1, Window(28, 28, 1, (5, 5), padding=((2, 2), (2, 2)), passes=2)),
+    (1, Window(8, 8, 1, (3, 3), padding=SAME, passes=4)),
+    (3, Window(32, 32, 1, (3, 3), padding=SAME, passes=16)),
+    (4, Window(14, 14, 1, (2, 2), passes=8)),
+]  # fmt: skip
+LARGE_BANKED = [
+    (1, 4, Window(14, 14, 8, (3, 3), padding=SAME, passes=8, by_channel=True)),
+    (4, 4, Window(14, 14, 8, (3, 3), padding=SAME, passes=8, by_channel=True)),
+    (1, 4, Window(25, 5, 64, (3, 3), padding=SAME, passes=64, by_channel=True)),
+    (8, 4, Window(25, 5, 8, (3, 3), padding=SAME, passes=8, by_channel=True)),
+    (1, 8, Window(28, 28, 6, (5, 5), passes=6, by_channel=True)),
+    (2, 4, Window(32, 32, 3, (3, 3), (2, 2), passes=3, by_channel=True)),
+    (3, 4, Window(32, 32, 1, (3, 3), padding=SAME, passes=16)),
+]  # fmt: skip
+
+
+def large_line_buffers(device):
+    for n, window in enumerate(LARGE):
+        shallow = least_depth(window)
+        for depth in (shallow, 4 * shallow):
+            for lanes in (1,) if window.by_channel or n % 2 else (1, 4):
+                yield line_buffer(window, device.ram, depth=depth, lanes=lanes, pad_code=0)
+
+
+MEASURED: Measured = {
+    "line buffer": large_line_buffers,
+    "parallel line buffer": lambda device: [
+        parallel(window, lanes=lanes, pad_code=0, ram=device.ram)
+        for lanes, window in LARGE_PARALLEL
+    ],
+    "banked line buffer": lambda device: [
+        banked(
+            window, device.ram, lanes=lanes, pad_code=0, lines=lines, long_wires=device.long_wires
+        )
+        for lanes, lines, window in LARGE_BANKED
+    ],
+}
