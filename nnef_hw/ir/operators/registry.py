@@ -101,21 +101,15 @@ class PerOperator(Generic[T]):
         """Whether an operator has an answer."""
         return name in self._answers
 
-    def require_all(self, *without: Trait) -> None:
+    def require_all(self) -> None:
         """Make sure that nothing was forgotten: to be called where all are registered.
-
-        Parameters
-        ----------
-        without
-            Traits of operators that need no answer.
 
         Raises
         ------
         TypeError
             If an operator of the canonical stage has no answer.
         """
-        free = {name for trait in without for name in _names(trait)}
-        missing = sorted(_CANONICAL.keys() - self._answers.keys() - free)
+        missing = sorted(_CANONICAL.keys() - self._answers.keys())
         if missing:
             raise TypeError(f"no {self._what} of {', '.join(missing)}")
 
