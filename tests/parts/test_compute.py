@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from examples.arrays import ARRAYS
 from examples.example import RAM
 
 from examples import EXAMPLES
@@ -98,7 +97,7 @@ def test_rows_are_multiplied_by_what_was_written_into_a_cache(rng):
 
 @pytest.mark.parametrize("array", ["SystolicArray", "DepthwiseArray"])
 def test_wrapping_sums_do_wrap(array, rng):
-    example = next(x for name, x in ARRAYS[array].items() if name.startswith("wrapping sums"))
+    example = next(x for name, x in EXAMPLES[array].items() if name.startswith("wrapping sums"))
     operands = example.stimulus(rng)
     sums = replace(example.part, acc_bits=40).compute(*operands, **example.contents)
     assert (sums != example.part.compute(*operands, **example.contents)).any()

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from examples.arrays import ARRAYS
 from examples.example import RAM, REGISTERED
 from examples.images import SPREAD, depth_to_space
 from examples.pixels import PIXELS
@@ -59,7 +58,7 @@ def test_a_frame_of_a_banked_line_buffer_takes_its_beats_or_its_words(window):
 
 def test_every_multiplier_of_a_depthwise_array_works_in_every_cycle():
     window = BANKED["depthwise"]
-    array = replace(ARRAYS["DepthwiseArray"]["whole window"].part, channels=3, kept_passes=10)
+    array = replace(EXAMPLES["DepthwiseArray"]["whole window"].part, channels=3, kept_passes=10)
     assert array.latency + 1 == array.kept_passes
     _, given = cycles([banked(window, lines=4).part, array], 4 * window.beats)
     assert (np.diff(given) == 1).all()
@@ -67,7 +66,7 @@ def test_every_multiplier_of_a_depthwise_array_works_in_every_cycle():
 
 @pytest.mark.parametrize(("kept_passes", "period"), [(10, 1), (9, 10 / 9), (5, 2), (1, 9)])
 def test_the_period_of_a_pass_follows_from_the_kept_ones(kept_passes, period):
-    array = ARRAYS["DepthwiseArray"]["whole window"].part
+    array = EXAMPLES["DepthwiseArray"]["whole window"].part
     array = replace(array, kept_passes=kept_passes)
     assert array.latency == (9 if kept_passes > 1 else 8)
     taken, _ = cycles([array], 180)
@@ -76,13 +75,13 @@ def test_the_period_of_a_pass_follows_from_the_kept_ones(kept_passes, period):
 
 @pytest.mark.parametrize("name", ["several lanes", "one block", "twice delayed weights"])
 def test_a_depthwise_array_takes_a_word_in_every_cycle(name):
-    array = ARRAYS["DepthwiseArray"][name].part
+    array = EXAMPLES["DepthwiseArray"][name].part
     taken, _ = cycles([array], 20, words=array.words)
     assert (np.diff(taken) == array.words).all()
 
 
 def test_a_requantizer_keeps_up_with_three_lanes():
-    array = ARRAYS["DepthwiseArray"]["several lanes"].part
+    array = EXAMPLES["DepthwiseArray"]["several lanes"].part
     requantizer = parts.Requantizer(
         channels=1, acc_bits=22, factor_bits=3, digit_bits=1, stages=1, bits=8, signed=False
     )
@@ -94,7 +93,7 @@ def test_a_requantizer_keeps_up_with_three_lanes():
 @pytest.mark.parametrize(("words", "group_rows"), [(12, 12), (12, 5), (9, 1)])
 def test_a_sum_per_cycle_without_a_bubble(words, group_rows):
     array = replace(
-        ARRAYS["SystolicArray"]["weights far away, 2"].part, channels=24, words=words, lanes=1,
+        EXAMPLES["SystolicArray"]["weights far away, 2"].part, channels=24, words=words, lanes=1,
         rows=12, group_rows=group_rows,
     )  # fmt: skip
     _, given = cycles([array], 8, words=words)
@@ -106,7 +105,7 @@ def test_a_sum_per_cycle_without_a_bubble(words, group_rows):
     "name", ["one row", "one group", "linear at once", "sums of a pass at once"]
 )
 def test_the_period_of_a_systolic_array(name, kept_passes):
-    array = replace(ARRAYS["SystolicArray"][f"{name}, 1"].part, kept_passes=kept_passes)
+    array = replace(EXAMPLES["SystolicArray"][f"{name}, 1"].part, kept_passes=kept_passes)
     beats, flight = array.rows // array.out_lanes, array.latency + array.rows // array.out_lanes
     period = max(array.words, flight) if kept_passes == 1 else max(array.words, beats, flight / 2)
     taken, _ = cycles([array], 24 * array.passes, words=array.words)

@@ -3,11 +3,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from examples.arrays import ARRAYS
 
+from examples import EXAMPLES
 from nnef_hw.codegen.verilog import to_verilog
 
-PART = ARRAYS["DepthwiseArray"]["whole window"].part
+PART = EXAMPLES["DepthwiseArray"]["whole window"].part
 
 
 @pytest.mark.parametrize(("lut_ram", "style"), [(True, "distributed"), (False, "logic")])
@@ -19,7 +19,7 @@ def test_sums_wait_in_lut_ram_if_there_is_any(lut_ram, style):
 
 @pytest.mark.parametrize("kind", ["DepthwiseArray", "SystolicArray"])
 def test_refuses_weights_of_another_shape(kind):
-    example = next(iter(ARRAYS[kind].values()))
+    example = next(iter(EXAMPLES[kind].values()))
     weights = example.contents["weights"]
     message = f"{kind} needs weights of shape {weights.shape}, not {weights.T.shape}"
     with pytest.raises(ValueError, match=re.escape(message)):

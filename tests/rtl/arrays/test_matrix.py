@@ -2,11 +2,11 @@ import re
 from dataclasses import replace
 
 import pytest
-from examples.arrays import ARRAYS
 
+from examples import EXAMPLES
 from nnef_hw.codegen.verilog import to_verilog
 
-PARTS = [example.part for example in ARRAYS["MatrixProduct"].values()]
+PARTS = [example.part for example in EXAMPLES["MatrixProduct"].values()]
 REGISTER = re.compile(
     r"^ +reg (?:signed )?(?:\[(\d+):0\] )?((?:code_in|sum|code)\d+_\d+)(?: = .*)?;", re.M
 )
