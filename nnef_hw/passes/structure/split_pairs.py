@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from math import prod
 from typing import TypeAlias
@@ -13,10 +13,16 @@ from nnef_hw.arithmetic.numerics import IntArray
 from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.passes.rewriting.editor import Editor, reshape_node, slice_node
 from nnef_hw.passes.rewriting.rewrite import Pass
+from nnef_hw.passes.structure.part_arithmetic import (
+    Leaf,
+    Operation,
+    Reader,
+    Shape,
+    is_arithmetic,
+)  # fmt: skip
 
 __all__ = ["SplitPairs"]
 
-Shape: TypeAlias = tuple[int, ...]
 _Key: TypeAlias = tuple[str, bytes, Shape]
 """A tensor, and which of its elements, in which shape."""
 
@@ -57,135 +63,6 @@ class SplitPairs(Pass):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Leaf:
-    """A tensor, or a part of it, that arithmetic reads.
-
-    Parameters
-    ----------
-    name
-        The tensor.
-    source, index
-        What moves and slices make the part of, and the elements of that which it has.
-    part
-        Axis, and first element and end on it; None if it is whole.
-    """
-
-    name: str
-    source: str
-    index: IntArray
-    part: tuple[int, int, int] | None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Operation:
-    """A node that computes each element of its operands' parts."""
-
-    node: Node
-    operands: tuple[_Operation | _Leaf, ...]
-
-    @property
-    def leaves(self) -> Iterator[_Leaf]:
-        """Tensors that are read."""
-        for operand in self.operands:
-            if isinstance(operand, _Leaf):
-                yield operand
-            else:
-                yield from operand.leaves
-
-    @property
-    def nodes(self) -> Iterator[Node]:
-        """All nodes."""
-        yield self.node
-        for operand in self.operands:
-            if isinstance(operand, _Operation):
-                yield from operand.nodes
-
-
-def _is_arithmetic(node: Node) -> bool:
-    return node.has(Trait.ARITHMETIC) or node.has(Trait.ELEMENTWISE)
-
-
-@dataclass(frozen=True, slots=True)
-class _Reader:
-    """Arithmetic of one part of what a join has, found from its end.
-
-    Parameters
-    ----------
-    join, axis, place
-        The join, its axis, and which part.
-    shapes
-        Of a part, and of all of them together, on the axis.
-    """
-
-    graph: Graph
-    join: Node
-    axis: int
-    place: int
-    shapes: tuple[Shape, Shape]
-
-    def of_join(self, name: str) -> _Operation | _Leaf:
-        """Return the arithmetic of this part of a tensor that has all parts."""
-        if name == self.join.name:
-            return self.of_part(_unmoved(self.graph, self.join.inputs[self.place]))
-        node = self.graph.producer(name)
-        if node is not None and _is_arithmetic(node) and self._shape(name) == self.shapes[1]:
-            return _Operation(node, tuple(map(self.of_join, node.inputs)))
-        shape, extent = self._shape(name), self.shapes[0][self.axis]
-        if self.axis >= len(shape) or shape[self.axis] == 1:
-            return self._leaf(name, None)
-        begin = self.place * extent
-        return self._leaf(name, (self.axis, begin, begin + extent))
-
-    def of_part(self, name: str) -> _Operation | _Leaf:
-        """Return the arithmetic of a tensor that is one part."""
-        node = self.graph.producer(name)
-        volume = prod(self.shapes[0])
-        is_whole = self.graph.tensor(name).volume == volume
-        if node is not None and is_whole and _is_arithmetic(node):
-            return _Operation(node, tuple(map(self.of_part, node.inputs)))
-        return self._leaf(name, None)
-
-    def _shape(self, name: str) -> Shape:
-        return self.graph.tensor(name).shape
-
-    def _leaf(self, name: str, part: tuple[int, int, int] | None) -> _Leaf:
-        source, index = _traced(self.graph, name)
-        if part is not None:
-            axis, begin, end = part
-            index = index.take(range(begin, end), axis)
-        return _Leaf(name, source, index, part)
-
-
-def _unmoved(graph: Graph, name: str) -> str:
-    """Return the tensor in front of reshapes."""
-    node = graph.producer(name)
-    while node is not None and node.has(Trait.RESHAPES):
-        name = node.inputs[0]
-        node = graph.producer(name)
-    return name
-
-
-def _traced(graph: Graph, name: str) -> tuple[str, IntArray]:
-    """Return the source of a tensor of moves and slices, and the elements that it has of that."""
-    node, shape = graph.producer(name), graph.tensor(name).shape
-    if node is not None and node.op == "slice":
-        source, index = _traced(graph, node.inputs[0])
-        attrs = [node.attrs[key] for key in ("axes", "begin", "end")]
-        strides = node.attrs.get("stride") or [1] * len(attrs[0])
-        for axis, begin, _, stride in zip(*attrs, strides, strict=True):
-            first = begin + index.shape[axis] if begin < 0 else begin
-            places = first + stride * np.arange(shape[axis])
-            index = index.take(places, axis)
-        return source, index
-    if node is not None and node.has(Trait.MOVES):
-        source, index = _traced(graph, node.inputs[0])
-        if node.has(Trait.RESHAPES):
-            return source, index.reshape(shape)
-        return source, index.transpose(node.attrs["axes"])
-    return name, np.arange(prod(shape)).reshape(shape)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class _Rotation:
     """Arithmetic of the parts of a vector.
 
@@ -208,7 +85,7 @@ class _Rotation:
     """
 
     root: str
-    parts: tuple[_Operation, ...]
+    parts: tuple[Operation, ...]
     shape: Shape
     axis: int
     extents: Shape
@@ -226,13 +103,13 @@ class _Rotation:
         [shape] = shapes
         axis, root = int(join.attrs["axis"]), join.name
         whole = graph.tensor(root).shape
-        while (reader := _only_reader(graph, root)) is not None and _is_arithmetic(reader):
+        while (reader := _only_reader(graph, root)) is not None and is_arithmetic(reader):
             if graph.tensor(reader.name).shape != whole:
                 break
             root = reader.name
-        readers = (_Reader(graph, join, axis, n, (shape, whole)) for n in range(len(join.inputs)))
+        readers = (Reader(graph, join, axis, n, (shape, whole)) for n in range(len(join.inputs)))
         found = (each.of_join(root) for each in readers)
-        parts = tuple(part for part in found if isinstance(part, _Operation))
+        parts = tuple(part for part in found if isinstance(part, Operation))
         if len(parts) < len(join.inputs):
             return None
         leaves = [leaf for part in parts for leaf in part.leaves]
@@ -260,7 +137,7 @@ class _Rotation:
         is_alone = all(_reaches_only(graph, name, inner) for name in inner - {root})
         return made if is_alone else None
 
-    def columns(self, graph: Graph, leaf: _Leaf) -> IntArray | None:
+    def columns(self, graph: Graph, leaf: Leaf) -> IntArray | None:
         """Return the elements of each row of its source that a leaf has; None if others."""
         extent = graph.tensor(leaf.source).shape[-1]
         if leaf.index.size % self.rows:
@@ -293,9 +170,9 @@ class _Rotation:
         """Shape of a part as it is computed here."""
         return self.rows, prod(self.shape) // self.rows
 
-    def _emit(self, editor: Editor, tree: _Operation | _Leaf, names: dict[_Key, str]) -> str:
+    def _emit(self, editor: Editor, tree: Operation | Leaf, names: dict[_Key, str]) -> str:
         """Emit what computes a part, as one vector per row; return its name."""
-        if isinstance(tree, _Leaf):
+        if isinstance(tree, Leaf):
             key = tree.source, tree.index.tobytes(), tree.index.shape
             if key not in names:
                 names[key] = self._emit_leaf(editor, tree)
@@ -306,7 +183,7 @@ class _Rotation:
         editor.emit(Node(tree.node.op, operands, (name,), tree.node.attrs, tree.node.location))
         return name
 
-    def _emit_leaf(self, editor: Editor, leaf: _Leaf) -> str:
+    def _emit_leaf(self, editor: Editor, leaf: Leaf) -> str:
         graph, like, hint = editor.graph, editor.tensors[leaf.name], f"{leaf.name}_part"
         if like.data is not None:
             return self._emit_constant(editor, leaf)
@@ -335,7 +212,7 @@ class _Rotation:
             found = repeated
         return _reshaped(editor, found, self._vectors, hint, node)
 
-    def _emit_constant(self, editor: Editor, leaf: _Leaf) -> str:
+    def _emit_constant(self, editor: Editor, leaf: Leaf) -> str:
         like = editor.tensors[leaf.name]
         assert like.data is not None, leaf.name
         if like.data.size == 1:
