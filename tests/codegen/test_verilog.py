@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from changed_plans import with_blocks
 
 from nnef_hw.boards import find_board
 from nnef_hw.codegen.comments import module_comments
@@ -14,7 +15,6 @@ from nnef_hw.passes import simplify
 from nnef_hw.place.synthesis import map_only
 from nnef_hw.quantize import quantize
 from nnef_hw.rtl.base.primitives import PRIMITIVES
-from nnef_hw.streaming.beats.beats import simulate_beats
 from nnef_hw.streaming.filters.systolic import SystolicFolding, window_weights
 from nnef_hw.streaming.foldings.lower import lower
 from nnef_hw.streaming.hardware.accelerator import Accelerator
@@ -41,8 +41,7 @@ def fold(plan, target, changes):
         replace(block, folding=changes[block.name]) if block.name in changes else block
         for block in plan.blocks
     ]
-    times = simulate_beats(blocks, plan.inputs, plan.outputs)
-    return replace(plan, blocks=tuple(blocks), interval=times.interval, latency=times.latency)
+    return with_blocks(plan, blocks)
 
 
 def test_same_text_every_time(graph):

@@ -5,6 +5,7 @@ from math import ceil
 
 import numpy as np
 import pytest
+from changed_plans import with_blocks
 from sweeps import alternate, few
 
 from nnef_hw.boards import find_board
@@ -154,21 +155,11 @@ NETWORKS = (
 EVERY_NETWORK = pytest.mark.parametrize("network", NETWORKS, ids=lambda f: f.__name__)
 
 
-def check_cycles(plan, graph, simulation, frames=FRAMES):
-    trial = simulation.run(frames)
-    assert trial.codes == trial.expected
-    assert trial.times == simulate_beats(plan.blocks, plan.inputs, plan.outputs, frames)
-    assert trial.times.latency == plan.latency
-
-
 @pytest.mark.parametrize("network", alternate(NETWORKS), ids=lambda f: f.__name__)
 def test_plan_of_the_solver(network, fix, simulate, rng):
     graph = fix(network(rng))
     plan = schedule(graph, find_board("ice40"))
-    simulation = simulate(plan, graph)
-    check_cycles(plan, graph, simulation)
-    trial = simulation.run(2, stall=0.3)
-    assert trial.codes == trial.expected
+    simulate(plan, graph).check(FRAMES)
 
 
 @EVERY_NETWORK
@@ -185,7 +176,7 @@ def test_foldings_by_force(network, fix, force, simulate, rng):
     target = find_board("ecp5")
     graph = fix(network(rng))
     plan = force(schedule(graph, target), graph, target)
-    check_cycles(plan, graph, simulate(plan, graph))
+    simulate(plan, graph).check(FRAMES)
 
 
 def pointwise(rng):
@@ -205,9 +196,7 @@ def test_sums_that_leave_as_fast_as_they_can(group_rows, kept_passes, fix, simul
         digit_stages=1, in_dsp=6, weight_style="block", depth=128,
     )  # fmt: skip
     block = replace(block, folding=folding)
-    times = simulate_beats([block], plan.inputs, plan.outputs)
-    plan = replace(plan, blocks=(block,), interval=times.interval, latency=times.latency)
-    check_cycles(plan, graph, simulate(plan, graph))
+    simulate(with_blocks(plan, [block]), graph).check(FRAMES)
 
 
 PARALLEL = (conv_same, conv_rectangle, flattened, one_image_row)
@@ -229,12 +218,7 @@ def test_parallel_windows(network, fix, simulate, rng, monkeypatch):
         ]
         blocks.append(parallel[int(rng.integers(len(parallel)))] if parallel else block)
     assert any(isinstance(block.buffer, ParallelLineBuffer) for block in blocks)
-    times = simulate_beats(blocks, plan.inputs, plan.outputs)
-    plan = replace(plan, blocks=tuple(blocks), interval=times.interval, latency=times.latency)
-    simulation = simulate(plan, graph)
-    check_cycles(plan, graph, simulation)
-    trial = simulation.run(2, stall=0.3)
-    assert trial.codes == trial.expected
+    simulate(with_blocks(plan, blocks), graph).check(FRAMES)
 
 
 @pytest.mark.verilator
@@ -242,10 +226,7 @@ def test_parallel_windows(network, fix, simulate, rng, monkeypatch):
 def test_lenet_in_verilog(board, fix, simulate, rng):
     graph = fix(lenet(rng))
     plan = schedule(graph, find_board(board))
-    simulation = simulate(plan, graph, "verilator")
-    check_cycles(plan, graph, simulation, 20)
-    trial = simulation.run(20, stall=0.3)
-    assert trial.codes == trial.expected
+    simulate(plan, graph, "verilator").check(20)
 
 
 @pytest.mark.verilator
@@ -254,10 +235,7 @@ def test_lenet_with_foldings_by_force(seed, fix, force, simulate, rng):
     target = find_board("ecp5")
     graph = fix(lenet(rng))
     plan = force(schedule(graph, target), graph, target)
-    simulation = simulate(plan, graph, "verilator")
-    check_cycles(plan, graph, simulation, 6)
-    trial = simulation.run(6, stall=0.3)
-    assert trial.codes == trial.expected
+    simulate(plan, graph, "verilator").check(6)
 
 
 @pytest.mark.verilator
@@ -268,10 +246,7 @@ def test_lenet_with_foldings_by_force(seed, fix, force, simulate, rng):
 def test_widths(weight_bits, activation_bits, fix, simulate, rng):
     graph = fix(flattened(rng), weight_bits=weight_bits, activation_bits=activation_bits)
     plan = schedule(graph, find_board("ice40"))
-    simulation = simulate(plan, graph, "verilator")
-    check_cycles(plan, graph, simulation)
-    trial = simulation.run(FRAMES, stall=0.3)
-    assert trial.codes == trial.expected
+    simulate(plan, graph, "verilator").check(FRAMES)
 
 
 def test_signs_take_one_bit_but_beside_absent_lanes(fix, rng):
@@ -299,12 +274,7 @@ def test_memories_of_running_pools(single_port, fix, simulate, rng):
         block.with_folding(single_port=single_port) if block in pools else block
         for block in plan.blocks
     )
-    times = simulate_beats(blocks, plan.inputs, plan.outputs)
-    plan = replace(plan, blocks=blocks, interval=times.interval, latency=times.latency)
-    simulation = simulate(plan, graph)
-    check_cycles(plan, graph, simulation)
-    trial = simulation.run(2, stall=0.3)
-    assert trial.codes == trial.expected
+    simulate(with_blocks(plan, blocks), graph).check(FRAMES)
 
 
 @pytest.mark.parametrize(("board", "memories"), [("ice40", {(1, 0), (0, 1)}), ("ecp5", {(1, 0)})])

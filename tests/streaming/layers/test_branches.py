@@ -5,6 +5,7 @@ from itertools import cycle
 
 import numpy as np
 import pytest
+from changed_plans import with_blocks
 from sweeps import alternate, few
 
 from nnef_hw.boards import find_board
@@ -157,9 +158,7 @@ def test_fifo_between_layers(depth, fix, simulate, rng):
     graph = fix(two_convolutions(rng))
     plan = schedule(graph, find_board("ecp5"))
     first, second = plan.blocks
-    second = second.with_fifos([depth])
-    times = simulate_beats((first, second), plan.inputs, plan.outputs)
-    plan = replace(plan, blocks=(first, second), interval=times.interval, latency=times.latency)
+    plan = with_blocks(plan, (first, second.with_fifos([depth])))
     simulate(plan, graph).check(FRAMES)
 
 

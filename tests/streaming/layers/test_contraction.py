@@ -11,7 +11,6 @@ from nnef_hw.passes import simplify
 from nnef_hw.quantize import FixedParams, build_fixed
 from nnef_hw.reference import run_float
 from nnef_hw.streaming.beats.activity import make_timeline
-from nnef_hw.streaming.beats.beats import simulate_beats
 from nnef_hw.streaming.report import report_plan
 from nnef_hw.streaming.search.solver import schedule
 
@@ -47,17 +46,7 @@ def build(name, rng):
 def test_hardware_equals_the_model_in_predicted_cycles(name, board, fix, simulate, rng):
     graph = fix(build(name, rng))
     plan = schedule(graph, find_board(board))
-    check(plan, graph, simulate, FRAMES)
-
-
-def check(plan, graph, simulate, frames):
-    """Compare codes and times, flowing and with pauses."""
-    simulation = simulate(plan, graph)
-    trial = simulation.run(frames)
-    assert trial.codes == trial.expected
-    assert trial.times == simulate_beats(plan.blocks, plan.inputs, plan.outputs, frames)
-    trial = simulation.run(frames, stall=0.4)
-    assert trial.codes == trial.expected
+    simulate(plan, graph).check(FRAMES)
 
 
 def test_codes_whose_zero_points_are_not_zero(simulate):
@@ -72,7 +61,7 @@ def test_codes_whose_zero_points_are_not_zero(simulate):
     formats |= dict.fromkeys(moved, second)
     fixed = build_fixed(graph, FixedParams(formats, {}))
     for board in BOARDS:
-        check(schedule(fixed, find_board(board)), fixed, simulate, 5)
+        simulate(schedule(fixed, find_board(board)), fixed).check(5)
 
 
 @pytest.mark.usefixtures("one_code_per_beat")
@@ -85,7 +74,7 @@ def test_several_sums_in_a_beat_where_a_rate_takes_them(board, fix, simulate):
     plan = schedule(graph, target, target_fps=target.clock_mhz * 1e6 / 150)
     assert slow.interval >= 192 > 150 >= plan.interval
     assert max(plan.lanes.values()) > 1
-    check(plan, graph, simulate, 6)
+    simulate(plan, graph).check(6)
 
 
 def test_a_report_shows_no_kernel(fix, rng):
@@ -120,4 +109,4 @@ def test_random_products(seed, kind, fix, simulate, rng):
         np.testing.assert_allclose(found[name], wanted[name], rtol=1e-6, atol=1e-9)
     graph = fix(network)
     plan = schedule(graph, find_board(BOARDS[seed % len(BOARDS)]))
-    check(plan, graph, simulate, 60 if seed > 2 else 7)
+    simulate(plan, graph).check(60 if seed > 2 else 7)

@@ -14,7 +14,6 @@ from nnef_hw.ir import Quantization
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import quantize
 from nnef_hw.reference import quantize_inputs, run_fixed, run_float
-from nnef_hw.streaming.beats.beats import simulate_beats
 from nnef_hw.streaming.search.solver import schedule
 from nnef_hw.testing import GraphBuilder
 
@@ -118,12 +117,7 @@ def test_hardware_is_exact_in_the_cycles_that_are_predicted(network, board, simu
     np.testing.assert_array_equal(found["y"].reshape(exact.shape), exact)
     assert len(np.unique(exact)) > 3
     plan = schedule(fixed, find_board(board))
-    simulation = simulate(plan, fixed)
-    trial = simulation.run(FRAMES)
-    assert trial.codes == trial.expected
-    assert trial.times == simulate_beats(plan.blocks, plan.inputs, plan.outputs, FRAMES)
-    trial = simulation.run(FRAMES, stall=0.4)
-    assert trial.codes == trial.expected
+    simulate(plan, fixed).check(FRAMES)
 
 
 @pytest.mark.parametrize("network", [normalized, shares, parts_of_sums], ids=lambda f: f.__name__)

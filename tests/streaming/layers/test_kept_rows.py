@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from changed_plans import with_blocks
 from recurrent_graphs import delay_line
 from temporal_graphs import TEMPORAL, Temporal, padded, random_temporal
 
@@ -17,7 +18,6 @@ from nnef_hw.quantize import quantize
 from nnef_hw.reference import run_fixed
 from nnef_hw.run.rtl import run_rtl
 from nnef_hw.streaming.architecture import Streaming
-from nnef_hw.streaming.beats.beats import simulate_beats
 from nnef_hw.streaming.foldings.block import Block
 from nnef_hw.streaming.foldings.lower import lower
 from nnef_hw.streaming.hardware.accelerator import Accelerator
@@ -58,12 +58,7 @@ def test_the_least_memory(simulate, rng):
         for folding in [slowest(layer, block.device)]
     )
     assert any(block.buffer.depth == block.buffer.window.span for block in blocks)
-    times = simulate_beats(blocks, plan.inputs, plan.outputs)
-    plan = replace(
-        plan, blocks=blocks, interval=times.interval, latency=times.latency,
-        period=times.steady.period, settling=times.steady.settling,
-    )  # fmt: skip
-    simulate(plan, graph).check(7)
+    simulate(with_blocks(plan, blocks), graph).check(7)
 
 
 def slowest(layer, device):

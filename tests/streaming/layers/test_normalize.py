@@ -1,15 +1,12 @@
 """Normalizations in a network: cycles at every spacing, exact under stalls, of many frames."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from changed_plans import with_folding
 from sweeps import covering
 
 from nnef_hw.boards import find_board
 from nnef_hw.parts.functions.normalize import SPACINGS
-from nnef_hw.streaming.beats.beats import simulate_beats
-from nnef_hw.streaming.beats.fifos import give_fifos
 from nnef_hw.streaming.search.solver import schedule
 from nnef_hw.testing import GraphBuilder
 
@@ -54,17 +51,6 @@ def whole_image(rng):
     return g.build(g.op("normalize", x, scale, 0.0, axes=[1, 2, 3], epsilon=1e-3, centered=True))
 
 
-def with_spacing(plan, target, spacing):
-    """Put normalizations of so many cycles per code into a plan."""
-    blocks = list(plan.blocks)
-    for n, block in enumerate(blocks):
-        if block.op == "normalize":
-            blocks[n] = block.with_folding(spacing=spacing)
-    blocks = give_fifos(tuple(blocks), (plan.inputs, plan.outputs), target.device).blocks
-    times = simulate_beats(blocks, plan.inputs, plan.outputs)
-    return replace(plan, blocks=tuple(blocks), interval=times.interval, latency=times.latency)
-
-
 @pytest.mark.parametrize(
     ("network", "spacing"),
     covering([alone, of_pixels, beside_itself, one_channel, whole_image], SPACINGS),
@@ -73,13 +59,8 @@ def with_spacing(plan, target, spacing):
 def test_cycles_are_those_of_the_hardware(network, spacing, fix, simulate, rng):
     target = find_board("ice40")
     graph = fix(network(rng))
-    plan = with_spacing(schedule(graph, target), target, spacing)
-    simulation = simulate(plan, graph)
-    trial = simulation.run(FRAMES)
-    assert trial.codes == trial.expected
-    assert trial.times == simulate_beats(plan.blocks, plan.inputs, plan.outputs, FRAMES)
-    trial = simulation.run(FRAMES, stall=0.4)
-    assert trial.codes == trial.expected
+    plan = with_folding(schedule(graph, target), target, "normalize", spacing=spacing)
+    simulate(plan, graph).check(FRAMES)
 
 
 @pytest.mark.parametrize("bits", [4, 12, 16])
@@ -93,7 +74,7 @@ def test_block_cycles_are_the_spacing_of_its_pixels(fix, rng):
     target = find_board("ice40")
     plan = schedule(fix(alone(rng)), target)
     for spacing in SPACINGS:
-        changed = with_spacing(plan, target, spacing)
+        changed = with_folding(plan, target, "normalize", spacing=spacing)
         assert changed.interval == changed.blocks[-1].cycles
 
 

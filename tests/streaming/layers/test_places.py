@@ -11,7 +11,6 @@ from nnef_hw.boards import find_board
 from nnef_hw.errors import UnsupportedError
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import quantize
-from nnef_hw.streaming.beats.beats import simulate_beats
 from nnef_hw.streaming.foldings.lower import lower
 from nnef_hw.streaming.search.solver import schedule
 
@@ -34,33 +33,25 @@ def fixed(rng, **form):
     return quantize(graph, samples)
 
 
-def check(plan, graph, simulation, frames):
-    trial = simulation.run(frames)
-    assert trial.codes == trial.expected
-    assert trial.times == simulate_beats(plan.blocks, plan.inputs, plan.outputs, frames)
-    trial = simulation.run(frames, stall=0.4)
-    assert trial.codes == trial.expected
-
-
 @pytest.mark.parametrize(("name", "board"), covering([*FORMS], BOARDS))
 def test_hardware_equals_the_model_in_predicted_cycles(name, board, simulate, rng):
     graph = fixed(rng, **FORMS[name])
     plan = schedule(graph, find_board(board))
-    check(plan, graph, simulate(plan, graph), 40)
+    simulate(plan, graph).check(40)
 
 
 @pytest.mark.system
 def test_many_steps_with_pauses(simulate, rng):
     graph = fixed(rng)
     plan = schedule(graph, find_board("ulx3s_85f"))
-    check(plan, graph, simulate(plan, graph), 260)
+    simulate(plan, graph).check(260)
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_other_foldings_compute_the_same(seed, simulate, force, rng):
     graph, board = fixed(rng, heads=2, size=4), find_board("ulx3s_85f")
     plan = force(schedule(graph, board), graph, board)
-    check(plan, graph, simulate(plan, graph), 20)
+    simulate(plan, graph).check(20)
 
 
 def test_a_cache_is_no_loop_and_a_step_writes_one_row(rng):

@@ -1,14 +1,11 @@
 """A final softmax, one pixel at a time or several that overlap: cycles, and which is chosen."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from changed_plans import with_folding
 from sweeps import covering, few
 
 from nnef_hw.boards import find_board
-from nnef_hw.streaming.beats.beats import simulate_beats
-from nnef_hw.streaming.beats.fifos import give_fifos
 from nnef_hw.streaming.search.solver import schedule
 from nnef_hw.testing import GraphBuilder
 
@@ -60,17 +57,6 @@ def weighted(rng):
     return g.build(g.conv(x, rng.normal(size=[3, 20, 1, 1])))
 
 
-def with_softmax(plan, target, stages):
-    """Put a softmax of that many stages into a plan."""
-    blocks = list(plan.blocks)
-    for n, block in enumerate(blocks):
-        if block.op == "softmax":
-            blocks[n] = block.with_folding(stages=stages)
-    blocks = give_fifos(tuple(blocks), (plan.inputs, plan.outputs), target.device).blocks
-    times = simulate_beats(blocks, plan.inputs, plan.outputs)
-    return replace(plan, blocks=tuple(blocks), interval=times.interval, latency=times.latency)
-
-
 @pytest.mark.parametrize(
     ("network", "stages"),
     covering([alone, one_class, of_pixels, scaled, weighted], [0, *DIVISION_STAGES]),
@@ -79,13 +65,8 @@ def with_softmax(plan, target, stages):
 def test_cycles_are_those_of_the_hardware(network, stages, fix, simulate, rng):
     target = find_board("ice40")
     graph = fix(network(rng))
-    plan = with_softmax(schedule(graph, target), target, stages)
-    simulation = simulate(plan, graph)
-    trial = simulation.run(FRAMES)
-    assert trial.codes == trial.expected
-    assert trial.times == simulate_beats(plan.blocks, plan.inputs, plan.outputs, FRAMES)
-    trial = simulation.run(FRAMES, stall=0.4)
-    assert trial.codes == trial.expected
+    plan = with_folding(schedule(graph, target), target, "softmax", stages=stages)
+    simulate(plan, graph).check(FRAMES)
 
 
 def test_block_cycles_are_the_spacing_of_its_pixels(fix, rng):
@@ -93,7 +74,7 @@ def test_block_cycles_are_the_spacing_of_its_pixels(fix, rng):
     graph = fix(alone(rng))
     plan = schedule(graph, target)
     for stages in (0, *DIVISION_STAGES):
-        changed = with_softmax(plan, target, stages)
+        changed = with_folding(plan, target, "softmax", stages=stages)
         assert changed.interval == changed.blocks[-1].cycles
 
 
