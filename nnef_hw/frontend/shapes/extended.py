@@ -6,8 +6,7 @@ import math
 from collections.abc import Callable
 from itertools import permutations
 
-from nnef_hw.arithmetic.audio.log_mel import LogMel
-from nnef_hw.arithmetic.audio.micro_frontend import MicroFrontend
+from nnef_hw.frontend.shapes.audio import AUDIO_RULES
 from nnef_hw.frontend.shapes.call import Call
 from nnef_hw.frontend.shapes.common import (
     Shape,
@@ -20,7 +19,6 @@ from nnef_hw.frontend.shapes.common import (
     spreads,
 )
 from nnef_hw.ir.operators import ContractionAttributes
-from nnef_hw.ir.operators.audio import LOG_MEL, LogMelAttributes
 
 __all__ = ["DEFAULTS", "EXTENDED_RULES"]
 
@@ -309,69 +307,6 @@ def _integer_softmax(call: Call) -> list[Shape]:
     return same(call)
 
 
-def _log_mel(call: Call) -> list[Shape]:
-    samples = _samples(call)
-    try:
-        front = LogMel(**{name: call.attrs[name] for name in LOG_MEL})
-    except ValueError as error:
-        raise call.error(str(error)) from error
-    emphasized = int(front.emphasis > 0)
-    if call.attrs["padding"] not in ([(before, 0), (0, 0)] for before in range(emphasized + 1)):
-        least = "[(1, 0), (0, 0)] or [(0, 0), (0, 0)]" if emphasized else "[(0, 0), (0, 0)]"
-        raise call.error(f"padding {call.attrs['padding']} is not {least}", at="padding")
-    found = LogMelAttributes(front=front, before=call.attrs["padding"][0][0])
-    frames = found.frames(samples)
-    if not frames:
-        raise call.error(
-            f"{samples} samples are less than the {front.reach - found.before} of a frame",
-            at="input",
-        )
-    return [(call.inputs[0].shape[0], front.bands, frames, 1)]
-
-
-def _micro_frontend(call: Call) -> list[Shape]:
-    samples = _samples(call)
-    try:
-        front = MicroFrontend(call.attrs["hop"])
-    except ValueError as error:
-        raise call.error(str(error), at="hop") from error
-    if not front.frames(samples):
-        raise call.error(
-            f"{samples} samples are less than the {front.window} of a frame", at="input"
-        )
-    return [(call.inputs[0].shape[0], front.channels, front.frames(samples), 1)]
-
-
-def _micro_frontend_step(call: Call) -> list[Shape]:
-    [shape] = _micro_frontend(call)
-    _micro_noise(call)
-    return [shape]
-
-
-def _micro_noise(call: Call) -> list[Shape]:
-    [(batch, channels, _, _)] = _micro_frontend(call)
-    noise = call.inputs[1]
-    if noise.shape != (batch, channels, 1, 1):
-        raise call.error(
-            f"{noise.name!r} of shape {list(noise.shape)} is not the noise of {channels} channels",
-            f"give it the shape {[batch, channels, 1, 1]}",
-            at="noise",
-        )
-    return [noise.shape]
-
-
-def _samples(call: Call) -> int:
-    """Return how many samples of audio there are."""
-    shape = call.inputs[0].shape
-    if len(shape) != 4 or shape[1] != 1 or shape[3] != 1:
-        raise call.error(
-            f"{call.inputs[0].name!r} of shape {list(shape)} is not audio of one channel",
-            "reshape it to [1, 1, samples, 1]",
-            at="input",
-        )
-    return shape[2]
-
-
 def _topk(call: Call) -> list[Shape]:
     source, k = call.inputs[0].shape, call.attrs["k"]
     axis = check_axis(call, len(source))
@@ -454,10 +389,7 @@ _RULES: dict[str, Rule] = {
     "rescale": same,
     "integer_normalize": _integer_normalize,
     "integer_softmax": _integer_softmax,
-    "log_mel": _log_mel,
-    "micro_frontend": _micro_frontend,
-    "micro_frontend_step": _micro_frontend_step,
-    "micro_noise": _micro_noise,
+    **AUDIO_RULES,
     "topk": _topk,
     "one_hot": _one_hot,
     "trilu": _trilu,
