@@ -1,26 +1,9 @@
-"""The fields of an engine's instructions: the table in docs/engine.md, and who owns them."""
+"""The fields of an engine's instructions, and who owns them."""
 
-import importlib
 from collections import Counter
-from pathlib import Path
-
-import pytest
 
 from nnef_hw.parts.engine.feature import Feature
 from nnef_hw.parts.engine.features import FEATURES
-
-ROOT = Path(__file__).parents[1]
-
-
-@pytest.fixture
-def script(monkeypatch):
-    monkeypatch.syspath_prepend(ROOT / "scripts" / "generate")
-    return importlib.import_module("engine_fields")
-
-
-def test_table_of_fields_is_current(script):
-    text = (ROOT / "docs" / "engine.md").read_text()
-    assert text == script.make_text(text), "run python scripts/generate/engine_fields.py"
 
 
 def test_every_field_has_one_owner():

@@ -1,7 +1,4 @@
-"""The schema of report.json, and its page: generated, complete, and true of reports."""
-
-import importlib
-from pathlib import Path
+"""The schema of report.json: complete, and true of reports."""
 
 import pytest
 from jsonschema import Draft202012Validator, ValidationError
@@ -12,30 +9,6 @@ from nnef_hw.report.model.network import BuildProgram, ModelCheck, ModelDescript
 from nnef_hw.report.model.quantization import Quantization
 from nnef_hw.report.model.report import Report
 from nnef_hw.report.model.schema import described_classes, report_schema
-
-ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture
-def script(monkeypatch):
-    monkeypatch.syspath_prepend(ROOT / "scripts" / "generate")
-    return importlib.import_module("report_schema")
-
-
-def test_schema_is_current(script):
-    assert script.SCHEMA.read_text() == script.schema_text(), (
-        "run python scripts/generate/report_schema.py"
-    )
-
-
-def test_page_is_current(script):
-    assert script.PAGE.read_text() == script.page(), "run python scripts/generate/report_schema.py"
-
-
-def test_page_of_results_is_current(script):
-    assert script.RESULTS.read_text() == script.results_page(), (
-        "run python scripts/generate/report_schema.py"
-    )
 
 
 @pytest.mark.parametrize(
