@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from nnef_hw.frontend.building.open_shapes import OpenShapes
 from nnef_hw.frontend.cuts import load_nnef_part
 from nnef_hw.frontend.foreign import refuse_foreign
-from nnef_hw.frontend.nnef import detect_dialect, load_nnef, save_nnef
+from nnef_hw.frontend.nnef import detect_dialect, load_nnef, nnef_shapes, save_nnef
 from nnef_hw.frontend.onnx import load_onnx, onnx_shapes
 from nnef_hw.frontend.tflite import load_tflite
 from nnef_hw.ir import Graph
@@ -57,8 +58,7 @@ class Format:
     load_part
         Reads a model between some of its values, or with inputs that are constants.
     shapes
-        Returns the declared shapes of a file's inputs, with symbols; None if no cache of this
-        format grows.
+        Returns the declared shapes of a file's inputs; None if no cache of this format grows.
     rounding
         How its float quantization differs from the reference's, for users; empty if it does not.
     """
@@ -69,7 +69,7 @@ class Format:
     dialect: Callable[[Path, bool], str]
     save: Callable[[Graph, Path | str], None] | None
     load_part: _LoadPart
-    shapes: Callable[[Path | str], Mapping[str, Sequence[int | str]]] | None = None
+    shapes: Callable[[Path | str], OpenShapes] | None = None
     rounding: str = ""
 
 
@@ -77,7 +77,7 @@ FORMATS = (
     Format(
         name="ONNX", suffix=".onnx", load=load_onnx, dialect=lambda path, lenient: "ONNX",
         save=None, rounding="exact halves to even, as ONNX says; in fixed point up",
-        load_part=load_onnx, shapes=onnx_shapes,
+        load_part=load_onnx, shapes=lambda path: OpenShapes(onnx_shapes(path)),
     ),
     Format(
         name="TensorFlow Lite", suffix=".tflite", load=load_tflite,
@@ -88,7 +88,7 @@ FORMATS = (
     Format(
         name="NNEF", suffix="", load=load_nnef,
         dialect=lambda path, lenient: detect_dialect(path, lenient=lenient),
-        save=save_nnef, load_part=load_nnef_part,
+        save=save_nnef, load_part=load_nnef_part, shapes=nnef_shapes,
     ),
 )  # fmt: skip
 

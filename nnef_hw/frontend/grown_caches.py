@@ -1,9 +1,9 @@
 """Caches whose length grows from step to step, as caches of a fixed length (``--context N``).
 
 Exporters write a step of a language model with inputs ``past_*`` of P rows and outputs
-``present_*`` of P + 1. The file is read for N rows at the end of a step, and for one more: what is
-longer then is an axis of places. On that follows one rewriting: caches of N rows, of which a step
-writes one where it is.
+``present_*`` of P + 1. The file is read for N rows at the end of a step, and for another number:
+what changes then is an axis of places. On that follows one rewriting: caches of N rows, of which a
+step writes one where it is.
 """
 
 from __future__ import annotations
@@ -17,14 +17,13 @@ from typing import TypeAlias
 import numpy as np
 
 from nnef_hw.errors import NnefHwError, UnsupportedError, UsageError, raise_all
+from nnef_hw.frontend.building.open_shapes import OpenShapes
 from nnef_hw.frontend.named_states import FixedContext
 from nnef_hw.ir import Graph, Node, State, Tensor, Trait
 
 __all__ = ["load_with_context"]
 
 Shape: TypeAlias = tuple[int, ...]
-Shapes: TypeAlias = Mapping[str, Sequence[int | str]]
-"""Declared shapes of a file's inputs: numbers, and symbols of what is open."""
 
 _CACHE = re.compile(r"past|cache|memory|key|value", re.IGNORECASE)
 _MASK = re.compile(r"mask", re.IGNORECASE)
@@ -36,7 +35,7 @@ _SHAPED = {"reshape", "tile", "broadcast", "squeeze", "unsqueeze"}
 
 def load_with_context(
     read: Callable[[Mapping[str, int]], Graph],
-    shapes: Shapes | None,
+    opened: OpenShapes | None,
     dims: Mapping[str, int],
     wish: FixedContext,
     path: Path | str,
@@ -47,8 +46,8 @@ def load_with_context(
     ----------
     read
         Reads the file with values of its symbols.
-    shapes
-        Declared shapes of its inputs; None if the format does not tell.
+    opened
+        Declared shapes of its inputs; None if no cache of the format grows.
     dims
         Values of symbols that the user gives.
 
@@ -61,35 +60,41 @@ def load_with_context(
     """
     if wish.context < 2:
         raise UsageError(f"--context {wish.context} is no context", remedy="give 2 or more places")
-    if shapes is None:
+    if opened is None:
         raise UsageError(
-            f"{path}: --context is for ONNX models, whose inputs leave a length open",
+            f"{path}: --context is for ONNX and NNEF models, whose inputs leave a length open",
             remedy=_EXPORT,
         )
-    short, long = (
-        read(_values(shapes, dims, wish, rows, path)) for rows in (wish.context - 1, wish.context)
+    rows = wish.context - 1
+    # The other length is a shorter one, since a longer one may be more than a file allows.
+    graph, other = (
+        read(_values(opened, dims, wish, count, path)) for count in (rows, rows - 1 or rows + 1)
     )
-    return _Growth(short, long, wish, path).fixed()
+    return _Growth(graph, other, wish, path).fixed()
 
 
 def _values(
-    shapes: Shapes, dims: Mapping[str, int], wish: FixedContext, rows: int, path: Path | str
+    opened: OpenShapes, dims: Mapping[str, int], wish: FixedContext, rows: int, path: Path | str
 ) -> dict[str, int]:
     """Return values of all symbols, for caches that have so many rows before a step."""
-    values = dict(dims)
+    values, shapes = dict(dims), opened.shapes
     named = set(map(_identifier, wish.pairs))
     is_cache = {
         name: _identifier(name) in named
         if named
-        else bool(_CACHE.search(name) and not _MASK.search(name))
+        else name in opened.caches or bool(_CACHE.search(name) and not _MASK.search(name))
         for name in shapes
     }
-    grown = {
-        extent
+    lengths = [
+        (name, extent)
         for name, shape in shapes.items()
         for axis, extent in enumerate(shape)
-        if is_cache[name] and axis and isinstance(extent, str) and extent not in dims
-    }
+        if axis and isinstance(extent, str) and extent not in dims
+    ]
+    grown = {extent for name, extent in lengths if is_cache[name]}
+    if not grown and not named:
+        # No name tells; what grows is a cache, or refused later.
+        grown = {extent for name, extent in lengths if not _MASK.search(name)}
     if len(grown) != 1:
         inputs = ", ".join(f"{name} [{', '.join(map(str, x))}]" for name, x in shapes.items())
         several = f"extents {', '.join(sorted(grown))} of caches are open" if grown else (
@@ -102,6 +107,9 @@ def _values(
         )
     [symbol] = grown
     values[symbol] = rows
+    if opened.symbols is not None:
+        # Sums are no symbols here. Of tokens and of texts there is one.
+        return {**dict.fromkeys(opened.symbols, 1), **values}
     open_ones = [
         (name, extent)
         for name, shape in shapes.items()
@@ -119,10 +127,10 @@ def _values(
 
 
 class _Growth:
-    """A step read for caches of N rows and of N + 1, by which its axes of places are known."""
+    """A step read for caches of N rows and of another number, which tells its axes of places."""
 
-    def __init__(self, short: Graph, long: Graph, wish: FixedContext, path: Path | str) -> None:
-        self._graph, self._long = short, long
+    def __init__(self, graph: Graph, other: Graph, wish: FixedContext, path: Path | str) -> None:
+        self._graph, self._other = graph, other
         self._wish, self._path = wish, path
         self._caches: dict[str, tuple[str, int]] = {}
         """The next value of each, and its axis of places."""
@@ -130,7 +138,7 @@ class _Growth:
     def fixed(self) -> Graph:
         """Return the graph with caches of a fixed length."""
         graph, masks = self._graph, []
-        if [x.name for x in graph.nodes] != [x.name for x in self._long.nodes]:
+        if [x.name for x in graph.nodes] != [x.name for x in self._other.nodes]:
             raise UnsupportedError(
                 f"{self._path}: other operators are computed for another context", remedy=_EXPORT
             )
@@ -154,7 +162,7 @@ class _Growth:
 
     def _axes(self, name: str) -> list[int]:
         """Return the axes of a tensor along which there are places."""
-        pair = self._graph.tensor(name).shape, self._long.tensor(name).shape
+        pair = self._graph.tensor(name).shape, self._other.tensor(name).shape
         return [axis for axis, (a, b) in enumerate(zip(*pair, strict=True)) if a != b]
 
     def _cache(self, name: str) -> tuple[str, int] | None:
@@ -213,7 +221,7 @@ class _Growth:
                 yield self._refusal(
                     what, graph.consumers(name)[0] if graph.consumers(name) else None
                 )
-        for node, other in zip(graph.nodes, self._long.nodes, strict=True):
+        for node, other in zip(graph.nodes, self._other.nodes, strict=True):
             rows = [name for name in node.inputs if self._axes(name)]
             is_kept = any(self._axes(name) for name in node.outputs)
             if node.attrs != other.attrs and node.op not in _SHAPED:
@@ -242,7 +250,7 @@ class _Growth:
 
     def _is_even(self, name: str) -> bool:
         """Whether a constant says the same of all rows, and of any number of them."""
-        first, second = self._graph.tensor(name).data, self._long.tensor(name).data
+        first, second = self._graph.tensor(name).data, self._other.tensor(name).data
         assert first is not None
         assert second is not None
         for axis in self._axes(name):

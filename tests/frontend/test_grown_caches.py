@@ -191,8 +191,11 @@ def test_what_depends_on_rows_otherwise_is_refused(wishes, match, make):
 def test_other_formats_and_numbers_are_refused(make, tiny, tmp_path):
     with pytest.raises(UsageError, match="--context 1 is no context; give 2 or more places"):
         nh.load(make().path, context=1)
-    with pytest.raises(UsageError, match="--context is for ONNX models"):
+    with pytest.raises(UsageError, match="no cache has an open extent; inputs are "):
         nh.load(tiny / "tiny.nnef.tgz", context=8)
+    (tmp_path / "step.tflite").write_bytes(b"")
+    with pytest.raises(UsageError, match="--context is for ONNX and NNEF models"):
+        nh.load(tmp_path / "step.tflite", context=8)
     with pytest.raises(UsageError, match="a context of 8 is for caches, which states='loops' does"):
         nh.load(make().path, context=8, states="loops")
 

@@ -45,7 +45,9 @@ class Builder:
         """Names that :meth:`unique` must not give away."""
         self._counts: dict[str, int] = {}
         self._fold = fold
-        self._is_loop = is_loop
+        self.is_loop = is_loop
+        self.caches: dict[str, str] = {}
+        """What inputs become that stand in no list of the file's: caches of its operators."""
 
     def unique(self, wanted: str) -> str:
         """Reserve and return ``wanted``, with a number appended if that name is in use."""
@@ -131,10 +133,10 @@ class Builder:
     def sources(self, name: str) -> list[Tensor]:
         """Return the inputs of the model that a tensor depends on; none inside of a loop."""
         needed = {name}
-        for node in reversed(self.nodes if not self._is_loop else ()):
+        for node in reversed(self.nodes if not self.is_loop else ()):
             if not needed.isdisjoint(node.outputs):
                 needed.update(node.inputs)
-        return [self.tensors[x] for x in self.inputs if x in needed and not self._is_loop]
+        return [self.tensors[x] for x in self.inputs if x in needed and not self.is_loop]
 
     def rename(self, old: str, new: str) -> Tensor:
         """Rename a tensor that only nodes added after its own refer to; return it."""
@@ -149,6 +151,9 @@ class Builder:
         for name, state in self.states.items():
             if state.result == old:
                 self.states[name] = replace(state, result=new)
+        for name, result in self.caches.items():
+            if result == old:
+                self.caches[name] = new
         return tensor
 
     def build(self, outputs: Sequence[str]) -> Graph:

@@ -108,8 +108,10 @@ class _Lowering:
         builder = self._builder
         for name in builder.states:
             builder.tensors[name] = replace(builder.tensors[name], data=None, label=None)
-        builder.inputs = [item.name for item in self._graph.inputs]
-        return builder.build([item.name for item in self._graph.outputs])
+        outputs = [item.name for item in self._graph.outputs]
+        outputs += [name for name in builder.caches.values() if name not in outputs]
+        builder.inputs = [*(item.name for item in self._graph.inputs), *builder.caches]
+        return builder.build(outputs)
 
     def _assign(self, assignment: Assignment) -> None:
         targets = list(identifiers(assignment.target))
@@ -177,7 +179,7 @@ class _Lowering:
     def _check_externals(self) -> Iterator[ModelError]:
         listed = {item.name for item in self._graph.inputs}
         for name in self._builder.inputs:
-            if name in listed:
+            if name in listed or name in self._builder.caches:
                 continue
             named = name in self._scope.values
             yield ModelError(

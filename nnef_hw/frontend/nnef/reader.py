@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from nnef_hw.errors import ErrorGroup, ModelError, NnefHwError, UsageError, raise_all
+from nnef_hw.frontend.building.open_shapes import OpenShapes
 from nnef_hw.frontend.nnef.archive.archive import Archive, open_archive
 from nnef_hw.frontend.nnef.archive.integer_bias import scale_integer_biases
 from nnef_hw.frontend.nnef.evaluation.quant_file import QuantizationLine, read_quantization
@@ -15,11 +16,11 @@ from nnef_hw.frontend.nnef.evaluation.variables import VariableReader
 from nnef_hw.frontend.nnef.language.parser import parse_document
 from nnef_hw.frontend.nnef.language.syntax import Document
 from nnef_hw.frontend.nnef.lower import lower
-from nnef_hw.frontend.nnef.tract import rendered, tract_rules
+from nnef_hw.frontend.nnef.tract import open_shapes, rendered, tract_rules
 from nnef_hw.frontend.nnef.writing.fixed import FIXED_FILE, read_fixed
 from nnef_hw.ir import Graph
 
-__all__ = ["detect_dialect", "load_nnef"]
+__all__ = ["detect_dialect", "load_nnef", "nnef_shapes"]
 
 
 def load_nnef(
@@ -68,6 +69,25 @@ def load_nnef(
     raise_all([part for error in errors for part in _parts(error)])
     assert graph is not None
     return scale_integer_biases(graph) if rules.tract_data else graph
+
+
+def nnef_shapes(path: Path | str) -> OpenShapes:
+    """Return the declared shapes of a model's inputs and caches, by their names in the file.
+
+    Raises
+    ------
+    UsageError
+        If there is no such file, or the model is quantized.
+    ModelError, ErrorGroup
+        If the model cannot be read far enough to tell.
+    """
+    archive = open_archive(Path(path))
+    if FIXED_FILE in archive:
+        raise UsageError(
+            f"{path}: the caches of a quantized model have their length already",
+            remedy="give --context N when it is quantized",
+        )
+    return open_shapes(_read_document(archive))
 
 
 def detect_dialect(path: Path | str, *, lenient: bool = False) -> str:

@@ -158,7 +158,7 @@ class Evaluator(Evaluation):
         return matched
 
     def nested(self, name: str) -> Evaluator:
-        builder = Builder(name, fold=self._rules.fold)
+        builder = Builder(name, fold=self._rules.fold, is_loop=True)
         return Evaluator(builder, self._rules, self.fragments, self.data, symbols=self.symbols)
 
     def _deduced(self, call: Invoked) -> str:

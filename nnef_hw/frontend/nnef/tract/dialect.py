@@ -7,6 +7,7 @@ from dataclasses import replace
 from nnef_hw.frontend.nnef.evaluation.rules import STRICT, Rules
 from nnef_hw.frontend.nnef.language.syntax import Document, Invocation, Literal
 from nnef_hw.frontend.nnef.language.walk import walk
+from nnef_hw.frontend.nnef.tract.caches import CACHES
 from nnef_hw.frontend.nnef.tract.elementwise import ELEMENTWISE
 from nnef_hw.frontend.nnef.tract.loops import LOOPS
 from nnef_hw.frontend.nnef.tract.products import PRODUCTS
@@ -19,10 +20,6 @@ from nnef_hw.frontend.nnef.tract.windows import WINDOWS
 __all__ = ["TRACT", "tract_rules"]
 
 _PULSES = "it belongs to a model cut into pulses"
-_CACHE = (
-    "it is a cache that grows in each step; export the step to ONNX with past_* and present_*, and "
-    "give --context N, or with caches of a fixed length as inputs, named by --state"
-)
 _NARROW_CACHE = "it is a cache of numbers in blocks with scales of their own"
 _EXPERTS = "mixtures of experts choose weights by their inputs"
 _RANDOM = "it is random"
@@ -44,12 +41,10 @@ _REFUSED = {
     "tract_pulse_pulse_pad": _PULSES,
     "tract_pulse_cumsum": _PULSES,
     "tract_resource_get": "resources are not supported",
-    "tract_transformers_dyn_kv_cache": _CACHE,
     "tract_moe_ffn": _EXPERTS,
     "tract_transformers_moe_ffn": _EXPERTS,
     "tract_transformers_quantized_dyn_kv_cache": _NARROW_CACHE,
     "tract_transformers_quantized_kv_sdpa": _NARROW_CACHE,
-    "tract_transformers_window_kv_sdpa": _CACHE,
 }
 
 TRACT = replace(
@@ -62,6 +57,7 @@ TRACT = replace(
         **SHAPES,
         **WINDOWS,
         **PRODUCTS,
+        **CACHES,
         **QUANTIZED,
         **LOOPS,
         **SAMPLING,

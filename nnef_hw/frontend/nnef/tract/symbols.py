@@ -10,14 +10,28 @@ from collections.abc import Callable, Iterator, Mapping
 
 from nnef_hw.arithmetic.records import AttributeValue
 from nnef_hw.errors import ModelError, NnefHwError, UnsupportedError, UsageError, raise_all
+from nnef_hw.frontend.building.open_shapes import PLACES, OpenShapes
 from nnef_hw.frontend.nnef.evaluation.operators import nearest
-from nnef_hw.frontend.nnef.language.syntax import Document, Extension, Identifier, Invocation
+from nnef_hw.frontend.nnef.language.syntax import (
+    Array,
+    Binary,
+    Document,
+    Expression,
+    Extension,
+    Identifier,
+    Invocation,
+    Literal,
+)
 from nnef_hw.frontend.nnef.language.walk import identifiers, walk
 
-__all__ = ["symbol_values"]
+__all__ = ["open_shapes", "symbol_values"]
 
 _CONSTANTS = {"inf": math.inf, "nan": math.nan}
-_WITH_SHAPE = {"external", "tract_core_external", "tract_core_broadcast"}
+_GROWING = "tract_transformers_dyn_kv_cache"
+_WINDOW = "tract_transformers_window_kv_sdpa"
+_EXTERNALS = {"external", "tract_core_external"}
+_SHAPES = {"shape", "past_sequence_shape", "input_sequence_shape", None}
+_WITH_SHAPE = {*_EXTERNALS, "tract_core_broadcast", _GROWING}
 _COMPARISONS: Mapping[type, Callable[[AttributeValue, AttributeValue], bool]] = {
     ast.Lt: operator.lt,
     ast.LtE: operator.le,
@@ -54,8 +68,8 @@ def symbol_values(document: Document, dims: Mapping[str, int]) -> dict[str, obje
         If the values are not what the document asserts.
     """
     declared = set(_declared(document))
-    used = {*_used(document)}
-    symbols = sorted(used & declared | set(_in_shapes(document)))
+    grown = open_shapes(document)
+    symbols = sorted(grown.symbols or ())
     for name, value in dims.items():
         if name not in declared | set(symbols):
             raise UsageError(
@@ -66,6 +80,12 @@ def symbol_values(document: Document, dims: Mapping[str, int]) -> dict[str, obje
         if value < 1:
             raise UsageError(f"the symbol {name!r} must be positive, not {value}")
     missing = [name for name in symbols if name not in dims]
+    if missing and grown.caches:
+        raise UsageError(
+            f"the model has caches that grow by a row in each step: "
+            f"{', '.join(sorted(grown.caches))}",
+            remedy="give --context N, the places that they have",
+        )
     if missing:
         flags = " ".join(f"--dim {name}=1" for name in missing)
         raise UsageError(
@@ -75,6 +95,54 @@ def symbol_values(document: Document, dims: Mapping[str, int]) -> dict[str, obje
         )
     raise_all(list(_violations(document, dims, declared)))
     return {**_CONSTANTS, **dims}
+
+
+def open_shapes(document: Document) -> OpenShapes:
+    """Return the declared shapes of a document's inputs, and of caches that operators have."""
+    shapes: dict[str, list[int | str]] = {}
+    caches: dict[str, list[int | str]] = {}
+    for assignment in document.graph.assignments:
+        target = next((x.name for x in identifiers(assignment.target)), "")
+        for call in walk(assignment.value):
+            if not isinstance(call, Invocation):
+                continue
+            if call.operator == _GROWING:
+                label = _argument(call, "name")
+                name = label.value if isinstance(label, Literal) else target
+                caches[str(name)] = _extents(_argument(call, "past_sequence_shape"))
+            elif call.operator == _WINDOW:
+                caches[f"{target}_keys"] = caches[f"{target}_values"] = [1, 1, PLACES]
+            elif call.operator in _EXTERNALS:
+                # Only the shape may be given by place.
+                shapes[target] = _extents(_argument(call, "shape", None))
+    symbols = {*_used(document)} & {*_declared(document)} | {*_in_shapes(document)}
+    symbols |= {PLACES} & {x for shape in caches.values() for x in shape}
+    return OpenShapes({**shapes, **caches}, frozenset(caches), frozenset(symbols))
+
+
+def _argument(call: Invocation, *names: str | None) -> Expression | None:
+    return next((x.value for x in call.arguments if x.name in names), None)
+
+
+def _extents(shape: Expression | None) -> list[int | str]:
+    """Return the extents of a shape: numbers, symbols, sums of these as texts."""
+    items = shape.items if isinstance(shape, Array) else ()
+    return [
+        item.value if isinstance(item, Literal) and isinstance(item.value, int) else _text(item)
+        for item in items
+    ]
+
+
+def _text(expression: Expression) -> str:
+    match expression:
+        case Identifier():
+            return expression.name
+        case Literal():
+            return str(expression.value)
+        case Binary():
+            left, right = _text(expression.left), _text(expression.right)
+            return f"{left} {expression.operator} {right}"
+    return "?"
 
 
 def _declared(document: Document) -> Iterator[str]:
@@ -105,7 +173,12 @@ def _in_shapes(document: Document) -> Iterator[str]:
             if not isinstance(call, Invocation) or call.operator not in _WITH_SHAPE:
                 continue
             for argument in call.arguments:
-                if argument.name not in {"shape", None}:
+                if argument.name not in {
+                    "shape",
+                    "past_sequence_shape",
+                    "input_sequence_shape",
+                    None,
+                }:
                     continue
                 for part in walk(argument.value):
                     if isinstance(part, Identifier) and part.name not in assigned:
