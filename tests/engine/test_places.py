@@ -1,12 +1,14 @@
 """Integers of inputs on the engine: rows of tables and of caches, channels behind a place."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from engine_graphs import planned
 from step_graphs import step
 
 from nnef_hw.boards import find_board
-from nnef_hw.engine.layers.constant import RowLayer
+from nnef_hw.engine.layers.conv import ConvLayer
 from nnef_hw.engine.layers.gather import GatherLayer
 from nnef_hw.engine.layers.support import check_engine
 from nnef_hw.parts.engine.border import PlaceInputs
@@ -29,8 +31,9 @@ ENGINES = {
 }
 
 
-def fixed(rng, **form):
+def fixed(rng, outputs=lambda graph: graph.outputs, **form):
     graph = simplify(step(rng, **form))
+    graph = replace(graph, outputs=outputs(graph))
     positions = np.tile(np.arange(8), (6, 3))[..., None]
     tokens = form.get("tokens", 11)
     samples = {"token": rng.integers(0, tokens, positions.shape), "position": positions}
@@ -87,8 +90,8 @@ def test_many_steps_with_pauses(run_engine, rng):
 def test_rows_are_written_to_the_place_of_their_state(rng):
     """A step writes one row: no copy, no cache that passes."""
     plan = planned(fixed(rng))
-    rows = [layer for layer in plan.design.layers if isinstance(layer, RowLayer)]
-    assert len(rows) == 2
+    rows = [layer for layer in plan.design.layers if layer.row is not None]
+    assert [type(row) for row in rows] == [ConvLayer, ConvLayer]
     assert not plan.design.placement.keeping.copies
     places, words = plan.design.placement.places, plan.design.placement.tensor_words
     for row, state in zip(rows, ("keys", "values"), strict=True):
@@ -96,6 +99,20 @@ def test_rows_are_written_to_the_place_of_their_state(rng):
         assert (row.target.words(4), words[state]) == (2, 16)
     assert not any(isinstance(layer, GatherLayer) and layer not in rows
                    for layer in plan.design.frame_layers)  # fmt: skip
+
+
+def test_a_row_that_is_needed_elsewhere_moves(run_engine, rng):
+    """It is written twice: where it is read, and to its place of the cache."""
+
+    def outputs(graph):
+        keys, _ = (node for node in graph.nodes if node.op == "write_row")
+        return (*graph.outputs, keys.inputs[1])
+
+    graph = fixed(rng, outputs)
+    plan = planned(graph)
+    rows = [layer for layer in plan.design.layers if layer.row is not None]
+    assert [type(row) for row in rows] == [GatherLayer, ConvLayer]
+    run_engine(plan, graph, frames=10)
 
 
 def test_a_cache_that_is_not_kept_is_refused(rng):

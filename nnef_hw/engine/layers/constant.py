@@ -21,17 +21,16 @@ from nnef_hw.engine.layers.layer import (
     Shape,
 )
 from nnef_hw.engine.layers.nest import LayerPart, Nest, Pass
-from nnef_hw.engine.layers.pieces import WordView
+from nnef_hw.engine.layers.place import Place
 from nnef_hw.engine.layers.scale import POOL_SHIFT, Scale
 from nnef_hw.ir import Graph, Node, Tensor, layers, stream_image
 from nnef_hw.parts.engine.array import ArrayUse
-from nnef_hw.parts.engine.border import Choosing
 from nnef_hw.parts.engine.fields import Record
 from nnef_hw.parts.engine.program import PASS_LEVEL, QUANTITIES
 from nnef_hw.parts.engine.sizes import LEVELS
 
 __all__ = [
-    "ConstantLayer", "CopyLayer", "InitialLayer", "KeptState", "LookupLayer", "Place", "RowLayer",
+    "ConstantLayer", "CopyLayer", "InitialLayer", "KeptState", "LookupLayer",
     "expanded",
 ]  # fmt: skip
 
@@ -219,28 +218,6 @@ class KeptState:
         return replace(self, result=result, copy=replace(self.copy, operand=result))
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """An integer of an input that chooses one of some places.
-
-    Parameters
-    ----------
-    port
-        Number of the input.
-    count
-        Places; an integer beyond the last one is taken for that.
-    """
-
-    port: int
-    count: int
-
-    def record(self, words: int = 1, **effects: int) -> Choosing:
-        """Return the record of an instruction, of places that are so many words apart."""
-        shift = (words - 1).bit_length()
-        assert words == 1 << shift, f"{words} words from a place to the next one"
-        return Choosing(place=self.port, last_place=self.count - 1, place_shift=shift, **effects)
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LookupLayer(ConstantLayer):
     """A row of a table, of which each is a pixel of the codes: weights begin at the chosen one."""
@@ -292,39 +269,6 @@ class LookupLayer(ConstantLayer):
             node=layer.node, tensor=layer.result.name, operand=layer.result.name, source=target,
             target=target, pad=1 << POOL_SHIFT, scale=Scale.identity(int(codes.max())),
             codes=codes, place=place,
-        )  # fmt: skip
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class RowLayer(GatherLayer):
-    """A row that takes the place of one of a cache, in the state's place: nothing else is written.
-
-    Its tensor is the whole cache, its image that of the row.
-    """
-
-    label = "row"
-
-    place: Place
-
-    def view(self, lanes: int) -> WordView | None:
-        return None
-
-    def is_idle(self, lanes: int) -> bool:
-        return False
-
-    def records(self, shape: Shape) -> tuple[Record, ...]:
-        own = self.place.record(self.target.words(shape.lanes), moves_write=1)
-        return (*super().records(shape), own)
-
-    @classmethod
-    def lowered(cls, context: EngineContext[layers.WriteRow], place: Place) -> RowLayer:
-        """Return the layer of a cache, a row and an integer."""
-        layer = context.layer
-        image = Image(1, 1, layer.operands[1].shape[1])
-        return cls(
-            node=layer.node, tensor=layer.result.name, operand=context.operands[1], source=image,
-            target=image, pad=0, scale=Scale.identity(context.target.high),
-            pieces=(plain_piece(image, image),), place=place,
         )  # fmt: skip
 
 

@@ -68,6 +68,10 @@ class ConvLayer(EngineLayer):
     def largest_sum(self) -> tuple[int, int]:
         return accumulator_range(self.filters, self.biases, 0, self.pad_high)
 
+    @property
+    def may_write_row(self) -> bool:
+        return self.residual is None
+
     def packed(self, lanes: int) -> ConvLayer | None:
         """Return the same over an operand whose words are whole rows of windows, if one holds them.
 

@@ -23,6 +23,7 @@ from nnef_hw.engine.layers.layer import (
 )
 from nnef_hw.engine.layers.nest import LayerPart, Nest, Pass
 from nnef_hw.engine.layers.pieces import Axis, Piece, WordView, is_idle, nest_of, words_of
+from nnef_hw.engine.layers.place import Place
 from nnef_hw.engine.layers.scale import POOL_SHIFT, Scale
 from nnef_hw.ir import layers
 from nnef_hw.parts.engine.array import ArrayUse
@@ -30,7 +31,7 @@ from nnef_hw.parts.engine.fields import Record
 from nnef_hw.parts.engine.pairs import Gathering, Packing
 from nnef_hw.parts.engine.sizes import LEVELS
 
-__all__ = ["GatherLayer", "lower_move", "plain_piece"]
+__all__ = ["GatherLayer", "lower_move", "plain_piece", "row_layer"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -68,19 +69,24 @@ class GatherLayer(EngineLayer):
     def may_add(self) -> bool:
         return False
 
+    @property
+    def may_write_row(self) -> bool:
+        return True
+
     def view(self, lanes: int) -> WordView | None:
         """Return where all words of so many codes are in the operand, if they only move."""
         [first, *others] = self.pieces
         nest = nest_of(first, lanes, ANYWHERE)
         words = None if nest is None else words_of(nest, lanes)
-        if others or self.table is not None or words is None or first.is_bordered:
+        is_plain = self.table is None and self.row is None and not first.is_bordered
+        if others or words is None or not is_plain:
             return None
         return WordView.of(self.operand, words)
 
     def is_idle(self, lanes: int) -> bool:
         """Whether all words of so many codes stay as they are, in their order."""
         [first, *others] = self.pieces
-        return not others and self.table is None and is_idle(first, lanes)
+        return not others and self.table is None and self.row is None and is_idle(first, lanes)
 
     def fits(self, lanes: int) -> bool:
         """Whether the layer can be computed in words of so many codes."""
@@ -258,6 +264,17 @@ def _lower_pad(context: EngineContext[layers.Pad]) -> EngineLayer:
 def lower_move(context: EngineContext[layers.Layer], piece: Piece) -> EngineLayer:
     """Return the layer of a reshape or transpose that changes what is in memory."""
     return _layer(context, [piece])
+
+
+def row_layer(context: EngineContext[layers.WriteRow], place: Place) -> EngineLayer:
+    """Return the layer that writes a row of a cache, whose other rows stay."""
+    layer = context.layer
+    image = Image(1, 1, layer.operands[1].shape[1])
+    return GatherLayer(
+        node=layer.node, tensor=layer.result.name, operand=context.operands[1], source=image,
+        target=image, pad=0, scale=Scale.identity(context.target.high),
+        pieces=(plain_piece(image, image),), row=place,
+    )  # fmt: skip
 
 
 def _images(context: AnyContext) -> tuple[Image, Image]:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from nnef_hw.arithmetic.numerics import AddRequant, IntArray, QType
 from nnef_hw.arithmetic.records import Fields
 from nnef_hw.engine.layers.nest import LayerPart, Nest, Pass
+from nnef_hw.engine.layers.place import Place
 from nnef_hw.engine.layers.scale import POOL_SHIFT, Scale
 from nnef_hw.engine.layers.sum_factors import sum_factors
 from nnef_hw.ir import Node, layers
@@ -203,6 +204,9 @@ class EngineLayer(ABC):
         What is added to these.
     table
         The function that is applied at last: an entry for every code of the engine.
+    row
+        The place of the row that it writes of a cache, in a state's place; ``tensor`` is the whole
+        cache then, ``target`` the row. None if it writes a tensor.
     """
 
     label: ClassVar[str]
@@ -218,6 +222,7 @@ class EngineLayer(ABC):
     scale: Scale
     residual: Residual | None = None
     table: tuple[int, ...] | None = None
+    row: Place | None = None
 
     @property
     def name(self) -> str:
@@ -271,12 +276,17 @@ class EngineLayer(ABC):
     @property
     def may_add(self) -> bool:
         """Whether another tensor may be added to its codes: nothing is behind its sums yet."""
-        return self.residual is None and self.table is None
+        return self.residual is None and self.table is None and self.row is None
 
     @property
     def may_look_up(self) -> bool:
         """Whether a function by table may be applied to its codes: none is yet."""
-        return self.table is None
+        return self.table is None and self.row is None
+
+    @property
+    def may_write_row(self) -> bool:
+        """Whether it may write a row of a cache: nothing else goes to another place with it."""
+        return False
 
     @property
     def macs(self) -> int:
@@ -404,7 +414,10 @@ class EngineLayer(ABC):
 
     def records(self, shape: Shape) -> tuple[Record, ...]:
         """Return what its instruction says besides loops and scale."""
-        return (self.work(shape), Padding(pad=self.pad))
+        own = (self.work(shape), Padding(pad=self.pad))
+        if self.row is None:
+            return own
+        return (*own, self.row.record(self.target.words(shape.lanes), moves_write=1))
 
     def per_result(self, values: Sequence[int], shape: Shape, default: int = 0) -> list[int]:
         """Return one of the values, of all channels or one each, for everything that has a bias."""

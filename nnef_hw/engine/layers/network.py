@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -13,8 +13,6 @@ from nnef_hw.engine.layers.constant import (
     ConstantLayer,
     KeptState,
     LookupLayer,
-    Place,
-    RowLayer,
     expanded,
 )
 from nnef_hw.engine.layers.contraction import ContractionLayer
@@ -29,6 +27,7 @@ from nnef_hw.engine.layers.layer import (
     lowers,
 )
 from nnef_hw.engine.layers.pieces import WordView, is_idle
+from nnef_hw.engine.layers.place import Place
 from nnef_hw.engine.layers.pool import engine_table
 from nnef_hw.engine.layers.support import (
     check_engine,
@@ -41,7 +40,7 @@ from nnef_hw.engine.layers.tail import Tail
 from nnef_hw.errors import raise_all
 from nnef_hw.hardware.devices import Device
 from nnef_hw.ir import Graph, HostStream, Node, StreamOrder, Trait
-from nnef_hw.ir.layers import CausalMask, Layer, Lookup, Sum, Table, WriteRow, layer_of
+from nnef_hw.ir.layers import CausalMask, Layer, Sum, Table, WriteRow, layer_of
 
 __all__ = ["Arrangement", "Loading", "Network", "lower"]
 
@@ -222,7 +221,7 @@ class Network:
     def fits(self, lanes: int) -> bool:
         """Whether codes that change their places do so in words of so many."""
         moves = [layer for layer in self.layers if isinstance(layer, gather.GatherLayer)]
-        rows = [layer for layer in moves if isinstance(layer, RowLayer)]
+        rows = [layer for layer in self.layers if layer.row is not None]
         are_whole = all(row.target.channels % lanes == 0 for row in rows)
         return are_whole and all(layer.fits(lanes) for layer in moves)
 
@@ -336,12 +335,14 @@ def _lowered(graph: Graph, device: Device) -> Network:
             continue
         tensors[node.name] = node.name
         if node.has(Trait.INDEXED):
-            indexed = EngineContext(layer_of(graph, node), tensors, kept_words)
+            indexed: AnyContext = EngineContext(layer_of(graph, node), tensors, kept_words)
             chosen = _place(graph, order, indexed.layer)
             if isinstance(indexed.layer, CausalMask):
                 tensors[node.name], hidden[node.name] = tensors[node.inputs[0]], chosen
+            elif isinstance(indexed.layer, WriteRow):
+                _write_row(graph, indexed, chosen, layers)
             else:
-                layers.append(_INDEXED[type(indexed.layer)](indexed, chosen))
+                layers.append(LookupLayer.lowered(indexed, chosen))
             continue
         layer = expanded(layer_of(graph, node))
         context: AnyContext = EngineContext(layer, tensors, kept_words)
@@ -383,11 +384,20 @@ def _lowered(graph: Graph, device: Device) -> Network:
     return Network(graph.name, tuple(layers), tuple(sources), tuple(sinks), states)
 
 
-_INDEXED: dict[type[Layer], Callable[[AnyContext, Place], EngineLayer]] = {
-    Lookup: LookupLayer.lowered,
-    WriteRow: RowLayer.lowered,
-}
-"""Layers that an integer tells where to read, or where to write."""
+def _write_row(
+    graph: Graph, context: EngineContext[WriteRow], place: Place, layers: list[EngineLayer]
+) -> None:
+    """Let the layer that computes a row write it to its place, if nothing else needs it.
+
+    Otherwise a layer of its own moves the row there. What the cache was before nobody reads.
+    """
+    row = context.operands[1]
+    n = next((n for n, layer in enumerate(layers) if layer.tensor == row), None)
+    if n is None or not layers[n].may_write_row or not _is_read_here(graph, context, row):
+        layers.append(gather.row_layer(context, place))
+        return
+    changed: Fields = {"tensor": context.layer.result.name, "row": place}
+    layers[n] = replace(layers[n], **changed)
 
 
 def _place(graph: Graph, order: StreamOrder, layer: Layer) -> Place:

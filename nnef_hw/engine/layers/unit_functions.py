@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from nnef_hw.arithmetic.normalization import NormalizeRequant
 from nnef_hw.arithmetic.numerics import QType, signed_bits
 from nnef_hw.arithmetic.records import AttributeMap, Fields
-from nnef_hw.engine.layers.constant import Place
 from nnef_hw.engine.layers.layer import EngineContext, EngineLayer, lowers
+from nnef_hw.engine.layers.place import Place
 from nnef_hw.engine.layers.unit import UnitLayer
 from nnef_hw.hardware.geometry.blockram import BlockRam
 from nnef_hw.ir import layers

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from nnef_hw.engine.layers.constant import CopyLayer, KeptState, RowLayer
+from nnef_hw.engine.layers.constant import CopyLayer, KeptState
 from nnef_hw.engine.layers.layer import EngineLayer
 
 __all__ = ["Keeping", "keep"]
@@ -47,7 +47,7 @@ def keep(
     """
     states = [state for state in states if state.result != state.name]
     found, copied = Keeping(), list[KeptState]()
-    rows = {layer.tensor for layer in layers if isinstance(layer, RowLayer)}
+    rows = {layer.tensor for layer in layers if layer.row is not None}
     for state in states:
         trial = replace(found, in_place={**found.in_place, state.result: state.name})
         is_free = state.result not in found.in_place and _may_write_over(state, states, layers)

@@ -7,10 +7,11 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from nnef_hw.engine.layers.constant import CopyLayer, InitialLayer, KeptState, LookupLayer, Place
+from nnef_hw.engine.layers.constant import CopyLayer, InitialLayer, KeptState, LookupLayer
 from nnef_hw.engine.layers.gather import GatherLayer, plain_piece
 from nnef_hw.engine.layers.layer import EngineLayer, Image, Shape
 from nnef_hw.engine.layers.pieces import WordView
+from nnef_hw.engine.layers.place import Place
 from nnef_hw.parts.engine.fields import Record
 
 __all__ = ["TableLayer", "TableRowLayer", "keep_tables"]
