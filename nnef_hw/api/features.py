@@ -1,4 +1,4 @@
-"""Front ends of audio for ``load(..., front=...)``: samples become features on the device."""
+"""Front ends for ``load(..., front=...)``: samples or pictures become features on the device."""
 
 from __future__ import annotations
 
@@ -7,8 +7,52 @@ from contextlib import contextmanager
 
 from nnef_hw.errors import UsageError
 from nnef_hw.frontend.audio_front import AudioFront, LogMelFront, MicroFront
+from nnef_hw.frontend.front import Front
+from nnef_hw.frontend.picture_front import ImageFront
 
-__all__ = ["AudioFront", "log_mel", "micro_frontend"]
+__all__ = ["AudioFront", "Front", "image", "log_mel", "micro_frontend"]
+
+
+def image(
+    size: tuple[int, int],
+    crop: tuple[int, int, int, int] | None = None,
+    pixels: str = "grey",
+    *,
+    resize: str = "area",
+    lowest: float | None = None,
+    highest: float | None = None,
+    network_input: str | None = None,
+) -> Front:
+    """Return a front end of a camera's pictures: a part of them, in the network's size and colours.
+
+    Bytes are codes of the network's input: the lowest byte is its lowest code.
+
+    Parameters
+    ----------
+    size
+        Rows and columns of the camera's pictures.
+    crop
+        Top, left, rows and columns of the part that is seen; by default the largest one in the
+        middle that fits.
+    pixels
+        What a pixel's bytes are: ``grey``, ``rgb888``, ``rgb565`` or ``yuv422``.
+    resize
+        ``area``: means of whole blocks of pixels; ``bilinear``: between four pixels each.
+    lowest, highest
+        What bytes of 0 and 255 mean to a network that is not quantized: 0 and 1 by default.
+    network_input
+        Input of the network that it computes, if there are several.
+
+    Raises
+    ------
+    UsageError
+        If a value does not fit.
+    """
+    with _checked(ImageFront):
+        return ImageFront(
+            size=size, crop=crop, pixels=pixels, resize=resize, lowest=lowest, highest=highest,
+            network_input=network_input,
+        )  # fmt: skip
 
 
 def log_mel(
@@ -103,7 +147,7 @@ def micro_frontend(
 
 
 @contextmanager
-def _checked(kind: type[AudioFront]) -> Iterator[None]:
+def _checked(kind: type[Front]) -> Iterator[None]:
     """Tell a user of a value that does not fit."""
     try:
         yield

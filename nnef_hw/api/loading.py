@@ -10,7 +10,7 @@ from nnef_hw.api.model import Model
 from nnef_hw.api.sources import as_file
 from nnef_hw.errors import UsageError
 from nnef_hw.frontend import load as load_file
-from nnef_hw.frontend.audio_front import AudioFront
+from nnef_hw.frontend.front import Front
 from nnef_hw.frontend.named_states import FixedContext, NamedStates
 from nnef_hw.ir import Graph
 
@@ -30,7 +30,7 @@ def load(
     bind: Mapping[str, float] | None = None,
     states: NamedStates | None = None,
     context: int | None = None,
-    front: AudioFront | None = None,
+    front: Front | None = None,
     lenient: bool = False,
 ) -> Model:
     """Read a model.

@@ -132,8 +132,8 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
         "--front",
         type=Path,
         metavar="FILE.toml",
-        help="compute the input of samples of audio, by a front end that the file describes "
-        "(log_mel, micro_frontend)",
+        help="compute the input of samples of audio, or of a camera's bytes, by a front end that "
+        "the file describes (log_mel, micro_frontend, image)",
     )
     parser.add_argument(
         "--stream",

@@ -27,7 +27,7 @@ from nnef_hw.codegen.ip import is_ip_name
 from nnef_hw.errors import TargetError, UsageError
 from nnef_hw.flow.cache import is_build
 from nnef_hw.flow.sources import with_interfaces
-from nnef_hw.frontend.audio_front import AudioFront
+from nnef_hw.frontend.front import Front
 from nnef_hw.frontend.named_states import NamedStates
 from nnef_hw.hardware.devices import Target, find_device
 from nnef_hw.ir import Graph
@@ -161,7 +161,7 @@ class BuildOptions:
     outputs: Sequence[str] = ()
     bind: Mapping[str, float] = field(default_factory=dict)
     states: NamedStates = field(default_factory=dict)
-    front: AudioFront | None = None
+    front: Front | None = None
     stream: StreamTime | None = None
     command: str = ""
 

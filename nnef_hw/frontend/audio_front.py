@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from itertools import permutations
 from math import prod
-from typing import ClassVar
 
 import numpy as np
 
 from nnef_hw.arithmetic.audio.log_mel import LogMel
 from nnef_hw.arithmetic.audio.micro_frontend import MicroFrontend
 from nnef_hw.errors import Location, UsageError
-from nnef_hw.ir import Graph, Node, Quantization, Stage, State, Tensor
+from nnef_hw.frontend.front import Front, chosen_input, unused_name, with_tensors
+from nnef_hw.ir import Graph, Node, Quantization, State, Tensor
 
-__all__ = ["FRONTS", "AudioFront", "LogMelFront", "MicroFront", "put_in_front"]
+__all__ = ["AudioFront", "LogMelFront", "MicroFront", "put_in_front"]
 
 SAMPLES = "audio"
 """Name of the input of samples."""
@@ -25,21 +25,22 @@ _FULL_SCALE = 1 << 15
 
 
 @dataclass(frozen=True, kw_only=True)
-class AudioFront(ABC):
+class AudioFront(Front):
     """A front end of audio, to be put in front of a network.
+
+    Its ``op`` is also the name of its operator.
 
     Parameters
     ----------
-    network_input
-        Input of the network that it computes; None is the only one.
     time
-        Axis of frames in that input's shape; None if the shape tells.
+        Axis of frames in the shape of the network's input; None if the shape tells.
     """
 
-    op: ClassVar[str]
-    """Name of the operator, and ``front`` in a file."""
-    network_input: str | None = None
     time: int | None = None
+
+    def put(self, graph: Graph) -> Graph:
+        """Return a network whose input is samples of audio, see :func:`put_in_front`."""
+        return put_in_front(graph, self)
 
     @property
     @abstractmethod
@@ -140,8 +141,8 @@ class MicroFront(AudioFront, MicroFrontend):
 
     def step(self, graph: Graph, samples: str, features: str, location: Location | None) -> Graph:
         """Return the same as of any front end; what is estimated of noise is a state as well."""
-        noise = _unused(graph, f"{features}_noise")
-        after = _unused(graph, f"{features}_noise_after")
+        noise = unused_name(graph, f"{features}_noise")
+        after = unused_name(graph, f"{features}_noise_after")
         attrs = self.attributes()
         nodes = (
             Node("micro_noise", (samples, noise), (after,), {"hop": self.hop}, location),
@@ -156,10 +157,6 @@ class MicroFront(AudioFront, MicroFrontend):
         )  # fmt: skip
 
 
-FRONTS: tuple[type[AudioFront], ...] = (LogMelFront, MicroFront)
-"""Every front end that a user may choose."""
-
-
 def put_in_front(graph: Graph, front: AudioFront) -> Graph:
     """Return a network whose input is samples of audio, of which a front end computes the old one.
 
@@ -172,16 +169,16 @@ def put_in_front(graph: Graph, front: AudioFront) -> Graph:
         If the network has no such input, or an input of another shape than the front gives; if its
         integers are fixed already.
     """
-    name = _input(graph, front)
+    name = chosen_input(graph, front)
     old = graph.tensor(name)
     axis = _time(old, front)
     frames = old.shape[axis]
-    audio = _unused(graph, SAMPLES)
-    features = _unused(graph, f"{name}_features")
+    audio = unused_name(graph, SAMPLES)
+    features = unused_name(graph, f"{name}_features")
     made = [Tensor(features, (1, front.features, frames, 1), quant=old.quant)]
     if graph.states:
         begun = _keeping(graph, front, audio, frames)
-        begun = front.step(_with(begun, made), begun.nodes[-2].name, features, old.location)
+        begun = front.step(with_tensors(begun, made), begun.nodes[-2].name, features, old.location)
     else:
         made.append(Tensor(audio, (1, 1, front.samples(frames), 1), quant=_samples_format()))
         node = Node(front.op, (audio,), (features,), front.attributes(), old.location)
@@ -190,7 +187,7 @@ def put_in_front(graph: Graph, front: AudioFront) -> Graph:
     rows = [axis, *(n for n in range(1, len(old.shape)) if n != axis and old.shape[n] > 1)]
     if rows == sorted(rows):
         # frames come before features: their order has to change
-        turned = _unused(graph, f"{name}_frames")
+        turned = unused_name(graph, f"{name}_frames")
         made.append(Tensor(turned, (1, frames, front.features, 1), quant=old.quant))
         nodes.append(Node("transpose", (features,), (turned,), {"axes": [0, 2, 1, 3]}))
         features = turned
@@ -198,11 +195,7 @@ def put_in_front(graph: Graph, front: AudioFront) -> Graph:
     nodes.append(Node("reshape", (features,), (name,), shape, old.location))
     inputs = tuple(audio if other == name else other for other in graph.inputs)
     whole = replace(begun, inputs=inputs, nodes=(*nodes, *graph.nodes))
-    return _with(whole, made)
-
-
-def _with(graph: Graph, made: Sequence[Tensor]) -> Graph:
-    return replace(graph, tensors={**{tensor.name: tensor for tensor in made}, **graph.tensors})
+    return with_tensors(whole, made)
 
 
 def _keeping(graph: Graph, front: AudioFront, audio: str, frames: int) -> Graph:
@@ -210,7 +203,7 @@ def _keeping(graph: Graph, front: AudioFront, audio: str, frames: int) -> Graph:
 
     They are the result of the last node but one; the last one gives what is kept of them.
     """
-    past, both, kept = (_unused(graph, f"{audio}_{name}") for name in ("past", "rows", "kept"))
+    past, both, kept = (unused_name(graph, f"{audio}_{name}") for name in ("past", "rows", "kept"))
     new = front.samples(frames + 1) - front.samples(1)
     counts = {audio: new, past: front.kept, both: front.kept + new, kept: front.kept}
     made = [Tensor(name, (1, 1, n, 1), quant=_samples_format()) for name, n in counts.items()]
@@ -220,28 +213,7 @@ def _keeping(graph: Graph, front: AudioFront, audio: str, frames: int) -> Graph:
         Node("slice", (both,), (kept,), part),
     )
     state = State(np.zeros((1, 1, front.kept, 1)), kept, label=past)
-    return _with(replace(graph, nodes=nodes, states={**graph.states, past: state}), made)
-
-
-def _input(graph: Graph, front: AudioFront) -> str:
-    if graph.stage != Stage.FLOAT:
-        raise UsageError(
-            f"{front.op} cannot be put in front of model {graph.name!r}: its integers are fixed",
-            remedy="put it in front of the model that was quantized",
-        )
-    names = ", ".join(graph.inputs)
-    if front.network_input is None and len(graph.inputs) > 1:
-        raise UsageError(
-            f"model {graph.name!r} has {len(graph.inputs)} inputs ({names}): which one {front.op} "
-            "computes is not clear",
-            remedy=f"name it: network_input = {graph.inputs[0]!r}",
-        )
-    if front.network_input is not None and front.network_input not in graph.inputs:
-        raise UsageError(
-            f"model {graph.name!r} has no input {front.network_input!r}",
-            remedy=f"its inputs are {names}",
-        )
-    return front.network_input or graph.inputs[0]
+    return with_tensors(replace(graph, nodes=nodes, states={**graph.states, past: state}), made)
 
 
 def _time(tensor: Tensor, front: AudioFront) -> int:
@@ -280,9 +252,3 @@ def _samples_format() -> Quantization:
             "symmetric": False,
         },
     )
-
-
-def _unused(graph: Graph, name: str) -> str:
-    while name in graph.tensors:
-        name += "_"
-    return name

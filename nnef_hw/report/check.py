@@ -9,8 +9,8 @@ from nnef_hw.architecture.architecture import AnyArchitecture
 from nnef_hw.architectures import ARCHITECTURES
 from nnef_hw.errors import ErrorGroup, NnefHwError, SampleError, UnsupportedError, UsageError
 from nnef_hw.frontend import load
-from nnef_hw.frontend.audio_front import AudioFront
 from nnef_hw.frontend.formats import find_format
+from nnef_hw.frontend.front import Front
 from nnef_hw.frontend.named_states import NamedStates
 from nnef_hw.ir import Graph, Node, Stage
 from nnef_hw.passes import rewrite
@@ -31,7 +31,7 @@ def check_file(
     outputs: Sequence[str] = (),
     bind: Mapping[str, float] | None = None,
     states: NamedStates | None = None,
-    front: AudioFront | None = None,
+    front: Front | None = None,
     stream: StreamTime | None = None,
     ask: Callable[[Graph], Sequence[Outlook]] = lambda graph: (),
 ) -> ModelCheck:

@@ -12,8 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from nnef_hw.frontend import detect_format, load
-from nnef_hw.frontend.audio_front import AudioFront
 from nnef_hw.frontend.formats import find_format
+from nnef_hw.frontend.front import Front
 from nnef_hw.frontend.named_states import NamedStates
 from nnef_hw.frontend.nnef.evaluation.operators import standard_operators
 from nnef_hw.ir import Graph, Node, Stage, Tensor, Trait
@@ -46,7 +46,7 @@ def inspect_file(
     outputs: Sequence[str] = (),
     bind: Mapping[str, float] | None = None,
     states: NamedStates | None = None,
-    front: AudioFront | None = None,
+    front: Front | None = None,
     stream: StreamTime | None = None,
 ) -> ModelDescription:
     """Describe a file: its format, and the model in it.

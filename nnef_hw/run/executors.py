@@ -13,7 +13,7 @@ from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.arithmetic.records import Fields
 from nnef_hw.errors import UsageError
 from nnef_hw.frontend import load
-from nnef_hw.frontend.audio_front import AudioFront
+from nnef_hw.frontend.front import Front
 from nnef_hw.frontend.named_states import NamedStates
 from nnef_hw.hardware.devices import find_device
 from nnef_hw.ir import Graph, Stage
@@ -134,7 +134,7 @@ def make_executor(
     outputs: Sequence[str] = (),
     bind: Mapping[str, float] | None = None,
     states: NamedStates | None = None,
-    front: AudioFront | None = None,
+    front: Front | None = None,
     stream: StreamTime | None = None,
 ) -> Executor:
     """Return the executor for a model file or a build's folder.
