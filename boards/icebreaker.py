@@ -24,6 +24,9 @@ ICEBREAKER = Board(
         "leds": ("led_r", "led_g"),
         # PMOD 1B
         "i2s_bclk": "@43", "i2s_ws": "@38", "i2s_data": "@34", "alert": "@31", "text": "@42",
+        "pdm_clk": "@36", "pdm_data": "@32",
+        # PMOD 2, as PmodMIC3 has them
+        "adc_cs_n": "@27", "adc_data": "@21", "adc_sck": "@19",
     },
     # W25Q128JVIM
     memories=(SpiFlash(chips=(W25Q128JV_DTR,), lines=4, resource="spi_flash_4x"),),

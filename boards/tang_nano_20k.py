@@ -28,6 +28,9 @@ TANG_NANO_20K = Board(
         "cs_n": "@25", "copi": "@26", "cipo": "@27", "sck": "@28",
         # header pins 29 to 31, 77 and 76
         "i2s_bclk": "@29", "i2s_ws": "@30", "i2s_data": "@31", "alert": "@77", "text": "@76",
+        # header pins 80, 42, 41, 56 and 54
+        "pdm_clk": "@80", "pdm_data": "@42",
+        "adc_cs_n": "@41", "adc_data": "@56", "adc_sck": "@54",
         "leds": tuple(f"led:{n}" for n in range(6)),
     },
     attributes={"IO_TYPE": "LVCMOS33"},

@@ -25,6 +25,9 @@ def _ulx3s(size, device, aliases=()):
             "cs_n": "@B11", "copi": "@C11", "cipo": "@A10", "sck": "@A11",
             # GP2, GN2, GP3, GN3, GP4
             "i2s_bclk": "@A9", "i2s_ws": "@B10", "i2s_data": "@B9", "alert": "@C10", "text": "@A7",
+            # GN4, GP5, GN5, GP6, GN6
+            "pdm_clk": "@A8", "pdm_data": "@C8",
+            "adc_cs_n": "@B8", "adc_data": "@C6", "adc_sck": "@C7",
             "leds": tuple(f"led:{n}" for n in range(8)),
         },
         attributes={"IO_TYPE": "LVCMOS33"},

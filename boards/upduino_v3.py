@@ -21,6 +21,7 @@ UPDUINO_V3 = Board(
     pins={
         "clk": "clk12", "rx": "@38", "tx": "@28", "led": "rgb_led.g",
         "leds": ("rgb_led.r", "rgb_led.g", "rgb_led.b"),
+        "pdm_clk": "@2", "pdm_data": "@46", "alert": "@47", "text": "@45",
     },
     attributes={"PULLUP": 1},
     # The fourth data line is pin 20, which is the oscillator's while the jumper OSC is closed.

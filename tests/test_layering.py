@@ -33,7 +33,7 @@ place.cells
 place.blocks place
 place.netlist
 boards streaming.filters
-boards.buses boards.hardware.events streaming.layers engine.layers
+boards.buses boards.hardware.events boards.hardware.microphones streaming.layers engine.layers
 boards.hardware
 boards.hardware.tokens
 boards.interfaces
@@ -98,7 +98,8 @@ HARDWARE = {
     "streaming",
 }  # fmt: skip
 WITH_AMARANTH = {
-    "rtl", "boards", "boards.buses", "boards.hardware", "boards.hardware.events", "codegen", "sim",
+    "rtl", "boards", "boards.buses", "boards.hardware", "boards.hardware.events",
+    "boards.hardware.microphones", "codegen", "sim",
     "streaming.hardware", "engine.hardware",
 }  # fmt: skip
 """Rooms that import Amaranth, or top rooms all of whose rooms do."""

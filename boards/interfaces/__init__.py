@@ -1,7 +1,8 @@
 """Interfaces between an accelerator and the world: links to a host, sources, sinks; and pins.
 
-Facts of each are here, without Amaranth, and its other end for the simulated board in C++; its
-hardware is in :mod:`nnef_hw.boards.hardware`. A further one is a file here and a line below.
+Facts of each are here, without Amaranth, and its other end for the simulated board in C++, in
+``far_ends``; its hardware is in :mod:`nnef_hw.boards.hardware`. A further one is a file here and a
+line below.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,6 +26,8 @@ from nnef_hw.boards.interfaces.interface import (
 )
 from nnef_hw.boards.interfaces.leds import ClassOnLeds
 from nnef_hw.boards.interfaces.link import HostLink, Link, PlainStreams
+from nnef_hw.boards.interfaces.microphone import Microphone
+from nnef_hw.boards.interfaces.pdm import Pdm
 from nnef_hw.boards.interfaces.pins import (
     ANY_NUMBER,
     CLOCK,
@@ -35,19 +38,20 @@ from nnef_hw.boards.interfaces.pins import (
     PinUser,
 )
 from nnef_hw.boards.interfaces.spi import Spi
+from nnef_hw.boards.interfaces.spi_adc import Mcp3201, SpiAdc
 from nnef_hw.boards.interfaces.token_loop import ChipLoop
 from nnef_hw.boards.interfaces.uart import Uart
 from nnef_hw.boards.interfaces.uart_text import UartText
 from nnef_hw.errors import UsageError
 
 __all__ = [
-    "ANY_NUMBER", "BUSES", "BUS_DATA", "CLOCK", "DEFAULT_LINK", "LINKS", "PLAIN_STREAMS", "SINKS",
-    "SOURCES", "STATUS", "Bus", "ChipLoop", "ChosenSink", "ChosenSource", "ClassOnLeds",
-    "Direction", "EventLed", "EventPin", "EventSink", "FarEnd", "Feed", "HostLink", "I2s",
-    "Interface", "Link", "Occurrence", "Option", "PinUse", "PinUser", "Pins", "PlainStreams",
-    "Result", "Sink", "SinkWish", "Source", "SourceWish", "Spi", "Uart", "UartText", "find_bus",
-    "find_link", "find_sink", "find_source", "find_streams", "link_names", "link_of",
-    "link_options", "sink_names", "sink_of", "source_of",
+    "ANY_NUMBER", "BUSES", "BUS_DATA", "Bus", "CLOCK", "ChipLoop", "ChosenSink", "ChosenSource",
+    "ClassOnLeds", "DEFAULT_LINK", "Direction", "EventLed", "EventPin", "EventSink", "FarEnd",
+    "Feed", "HostLink", "I2s", "Interface", "LINKS", "Link", "Mcp3201", "Microphone", "Occurrence",
+    "Option", "PLAIN_STREAMS", "Pdm", "PinUse", "PinUser", "Pins", "PlainStreams", "Result",
+    "SINKS", "SOURCES", "STATUS", "Sink", "SinkWish", "Source", "SourceWish", "Spi", "SpiAdc",
+    "Uart", "UartText", "find_bus", "find_link", "find_sink", "find_source", "find_streams",
+    "link_names", "link_of", "link_options", "sink_names", "sink_of", "source_of",
 ]
 
 LINKS: tuple[HostLink, ...] = (Uart(), Spi())
@@ -56,7 +60,7 @@ DEFAULT_LINK = LINKS[0]
 Wished = TypeVar("Wished", ChosenSink, ChosenSource)
 SINKS: tuple[type[ChosenSink], ...] = (ClassOnLeds, EventPin, EventLed, UartText)
 """Every sink that a user may choose for an output."""
-SOURCES: tuple[type[ChosenSource], ...] = (I2s,)
+SOURCES: tuple[type[ChosenSource], ...] = (I2s, Pdm, SpiAdc, Mcp3201)
 """Every source that a user may choose for an input."""
 PLAIN_STREAMS = PlainStreams()
 

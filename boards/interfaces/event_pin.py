@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from math import prod
-from pathlib import Path
 from struct import Struct
 from typing import Any, ClassVar
 
@@ -18,7 +17,7 @@ from nnef_hw.boards.interfaces.events import (
     least_sum,
     sums_of,
 )
-from nnef_hw.boards.interfaces.interface import FarEnd, Option, Result
+from nnef_hw.boards.interfaces.interface import FarEnd, Option, Result, far_end_header
 from nnef_hw.boards.interfaces.pins import Direction, PinUse
 from nnef_hw.errors import TargetError, UsageError
 
@@ -125,7 +124,7 @@ class EventPin(EventSink):
 
     def far_end(self, clk_hz: float) -> FarEnd:
         """Return somebody who watches the pin, see :meth:`seen`."""
-        return FarEnd(Path(__file__).with_suffix(".h"), self.far_end_class)
+        return FarEnd(far_end_header("event_pin"), self.far_end_class)
 
     @staticmethod
     def seen(data: bytes) -> list[int]:

@@ -11,7 +11,12 @@ from nnef_hw.arithmetic.numerics import QType
 from nnef_hw.boards.interfaces.pins import Direction, PinUse
 
 __all__ = ["ChosenSink", "ChosenSource", "FarEnd", "Feed", "Interface", "Option", "Result", "Sink",
-           "Source"]
+           "Source", "far_end_header"]
+
+
+def far_end_header(name: str) -> Path:
+    """Return the path of a header of ``far_ends``."""
+    return Path(__file__).parent / "far_ends" / f"{name}.h"
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from struct import Struct
 from typing import Any
 
-from nnef_hw.boards.interfaces.interface import ChosenSink, FarEnd, Result
+from nnef_hw.boards.interfaces.interface import ChosenSink, FarEnd, Result, far_end_header
 from nnef_hw.boards.interfaces.pins import Direction, PinUse
 from nnef_hw.errors import TargetError
 
@@ -99,7 +98,7 @@ class ClassOnLeds(ChosenSink):
 
     def far_end(self, clk_hz: float) -> FarEnd:
         """Return somebody who looks at them, see :meth:`seen`."""
-        return FarEnd(Path(__file__).with_suffix(".h"), "LedsFarEnd")
+        return FarEnd(far_end_header("leds"), "LedsFarEnd")
 
     @staticmethod
     def seen(data: bytes) -> list[tuple[int, int]]:

@@ -2,10 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from nnef_hw.boards.interfaces.interface import FarEnd
+from nnef_hw.boards.interfaces.interface import FarEnd, far_end_header
 from nnef_hw.boards.interfaces.link import HostLink
 from nnef_hw.boards.interfaces.pins import Direction, PinUse
 
@@ -36,4 +35,4 @@ class Spi(HostLink):
         return clock_mhz * 1e6 / (8 * MIN_SCK_CYCLES)
 
     def far_end(self, clk_hz: float) -> FarEnd:
-        return FarEnd(Path(__file__).with_suffix(".h"), "SpiFarEnd", (MIN_SCK_CYCLES,))
+        return FarEnd(far_end_header("spi"), "SpiFarEnd", (MIN_SCK_CYCLES,))

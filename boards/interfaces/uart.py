@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nnef_hw.boards.interfaces.interface import FarEnd, Option
+from nnef_hw.boards.interfaces.interface import FarEnd, Option, far_end_header
 from nnef_hw.boards.interfaces.link import HostLink
 from nnef_hw.boards.interfaces.pins import Direction, PinUse
 from nnef_hw.errors import TargetError, UsageError
@@ -109,4 +109,4 @@ class Uart(HostLink):
         """
         if not 2 * self.baud <= clk_hz:
             raise ValueError(f"baud must be at most half of {clk_hz} Hz, not {self.baud}")
-        return FarEnd(Path(__file__).with_suffix(".h"), "UartFarEnd", (clk_hz / self.baud,))
+        return FarEnd(far_end_header("uart"), "UartFarEnd", (clk_hz / self.baud,))

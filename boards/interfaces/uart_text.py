@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from fractions import Fraction
 from math import prod
-from pathlib import Path
 from struct import Struct
 from typing import Any
 
@@ -20,7 +19,7 @@ from nnef_hw.boards.interfaces.events import (
     scores_of,
     sums_of,
 )
-from nnef_hw.boards.interfaces.interface import FarEnd, Option, Result
+from nnef_hw.boards.interfaces.interface import FarEnd, Option, Result, far_end_header
 from nnef_hw.boards.interfaces.pins import Direction, PinUse
 from nnef_hw.boards.interfaces.uart import uart_divider
 from nnef_hw.errors import TargetError, UsageError
@@ -182,7 +181,7 @@ class UartText(EventSink):
 
     def far_end(self, clk_hz: float) -> FarEnd:
         """Return somebody who reads the lines, see :meth:`seen`."""
-        return FarEnd(Path(__file__).with_suffix(".h"), "UartTextFarEnd", (clk_hz / self.baud,))
+        return FarEnd(far_end_header("uart_text"), "UartTextFarEnd", (clk_hz / self.baud,))
 
     @staticmethod
     def seen(data: bytes) -> list[tuple[int, str]]:

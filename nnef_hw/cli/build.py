@@ -110,8 +110,8 @@ def add_commands(commands: common.Commands) -> None:
         default=[],
         dest="sources",
         metavar="[INPUT=]NAME",
-        help="where an input comes from in place of the host: i2s is a microphone, for a network "
-        "with a --front; name the input if there are several",
+        help="where an input comes from in place of the host: i2s, pdm, spi_adc, mcp3201 are "
+        "microphones, for a network with a --front; name the input if there are several",
     )
     sub.add_argument(
         "--token-loop",

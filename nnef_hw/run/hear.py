@@ -13,7 +13,7 @@ import numpy as np
 from nnef_hw.arithmetic.numerics import IntArray
 from nnef_hw.boards.interfaces import (
     EventSink,
-    I2s,
+    Microphone,
     Occurrence,
     link_of,
     sink_of,
@@ -26,9 +26,6 @@ from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.sim.board_runner import BoardTransport
 
 __all__ = ["Event", "Heard", "hear", "read_wav", "require_heard"]
-
-LEAD = 1
-"""Samples of silence that the receiver takes before the microphone's first one."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +120,7 @@ def hear(build: BuildFolder, wav: Path) -> Heard:
     manifest = build.manifest
     sources = [source_of(entry) for entry in manifest.get("sources", ())]
     sinks = [sink_of(entry) for entry in manifest.get("sinks", ())]
-    microphones = [source for source in sources if isinstance(source, I2s)]
+    microphones = [source for source in sources if isinstance(source, Microphone)]
     watched = [(n, sink) for n, sink in enumerate(sinks) if isinstance(sink, EventSink)]
     if not microphones or not watched:
         what = "no sink of events" if microphones else "no microphone"
@@ -133,7 +130,8 @@ def hear(build: BuildFolder, wav: Path) -> Heard:
         )
     [source] = microphones
     samples = read_wav(wav, source.rate)
-    steps = (LEAD + len(samples)) // source.frame
+    received = source.heard(samples)
+    steps = len(received) // source.frame
     if not steps:
         raise UsageError(
             f"{wav} has {len(samples)} samples, and a step takes {source.frame}",
@@ -144,7 +142,7 @@ def hear(build: BuildFolder, wav: Path) -> Heard:
     verilog = (build.path / "board" / "board_top.v").read_text()
     with BoardTransport(
         verilog, clk_hz=clk_hz, link=link_of(manifest["link"]), others=[*sources, *sinks],
-        numbers={source.name: samples},
+        numbers={source.name: source.played(samples)},
     ) as board:  # fmt: skip
         # a step's last sample comes a little after its time: until the next step, less some
         board.advance(ceil((steps + 0.9) * step_cycles))
@@ -152,7 +150,7 @@ def hear(build: BuildFolder, wav: Path) -> Heard:
         cycles, seconds = board.cycles, board.seconds
         lost = Host(board).counters().lost
     assert lost is not None, "a microphone does not wait"
-    expected = _model_events(build, source, samples, steps, [sink for _, sink in watched])
+    expected = _model_events(build, source, received, steps, [sink for _, sink in watched])
     events, equal = [], True
     for (_, sink), found, wanted in zip(watched, told, expected, strict=True):
         at = [int(cycle / step_cycles) - 1 for cycle, _ in found]
@@ -200,12 +198,16 @@ def require_heard(found: Heard) -> None:
 
 
 def _model_events(
-    build: BuildFolder, source: I2s, samples: IntArray, steps: int, sinks: Sequence[EventSink]
+    build: BuildFolder,
+    source: Microphone,
+    samples: IntArray,
+    steps: int,
+    sinks: Sequence[EventSink],
 ) -> list[Sequence[Occurrence]]:
     """Return the events of the fixed-point model, for each sink."""
     fixed = build.fixed
     shape = fixed.tensor(source.input).shape[1:]
-    heard = np.concatenate([np.zeros(LEAD, np.int64), samples])[: steps * source.frame]
+    heard = samples[: steps * source.frame]
     # one sequence of steps
     lead = (1, steps) if fixed.is_sequential else (steps,)
     codes = run_fixed(fixed, {source.input: heard.reshape(*lead, *shape)})

@@ -14,7 +14,7 @@ from nnef_hw.boards.hardware.core import LinkedCore
 from nnef_hw.boards.hardware.events.event_text import EventText
 from nnef_hw.boards.hardware.leds import ClassLeds
 from nnef_hw.boards.hardware.tokens.writer import TextWriter
-from nnef_hw.boards.interfaces import ChipLoop, ClassOnLeds, Result, UartText
+from nnef_hw.boards.interfaces import ChipLoop, ClassOnLeds, I2s, Pdm, Result, UartText
 
 pytestmark = pytest.mark.system
 
@@ -68,6 +68,18 @@ def test_a_line_of_text_fits_its_budget_on_up5k(mean, blocks, tmp_path):
     logic_cells, memories = synthesized(EventText(layout, **sink.parameters(24_000_000)), tmp_path)
     assert memories <= blocks
     assert 150 < logic_cells <= UartText.lut
+
+
+@pytest.mark.synth
+@pytest.mark.parametrize(
+    ("source", "blocks"), [(I2s("x", 16_000, 512), 1), (Pdm("x", 16_000, 512), 3)]
+)
+def test_microphones_fit_their_budgets_on_up5k(source, blocks, tmp_path):
+    layout = data.StructLayout({"data": data.ArrayLayout(signed(16), 1), "last": 1})
+    receiver = source.hardware_class()(layout, **source.parameters(36_750_000))
+    logic_cells, memories = synthesized(receiver, tmp_path)
+    assert memories <= blocks
+    assert 50 < logic_cells <= source.lut
 
 
 @pytest.mark.synth

@@ -162,9 +162,9 @@ emphasis = 0.0
 """
 
 
-@pytest.mark.system
-@pytest.mark.verilator
-def test_a_board_hears_what_the_model_hears(cli, tmp_path, rng):
+@pytest.fixture
+def ear(tmp_path, rng):
+    """Return the arguments that build a network that hears; ``sound.wav`` stands beside it."""
     net = GraphBuilder("ear")
     weights = 20 * rng.normal(size=(3, 4, 2, 1))
     # what counts is how power changes, not how much there is
@@ -175,15 +175,21 @@ def test_a_board_hears_what_the_model_hears(cli, tmp_path, rng):
     found = sounds(rng, 48)
     heard = np.stack([found[name] / 32_768 for name in ("noise", "quiet", "swelling", "square")])
     np.savez(tmp_path / "samples.npz", inputs=heard.reshape(-1, 1, 48, 1))
-    arguments = (
-        "build", "ear.nnef.tgz", "--front", "front.toml", "--stream", "time", "--board",
-        "icebreaker", "--calibrate", "samples.npz", "--frames", 3, "--no-bitstream", "--out", "out",
-    )  # fmt: skip
-    result = cli(*arguments, "--sink", "pin:threshold=0.1,mean=2,quiet=3")
-    assert result.status == 0, result.err
     sound = sounds(rng, 1_600)
     samples = np.concatenate([sound["noise"], sound["quiet"], sound["swelling"]])
     write_wav(tmp_path / "sound.wav", samples)
+    return (
+        "build", "ear.nnef.tgz", "--front", "front.toml", "--stream", "time", "--board",
+        "icebreaker", "--calibrate", "samples.npz", "--frames", 3, "--no-bitstream", "--out", "out",
+    )  # fmt: skip
+
+
+@pytest.mark.system
+@pytest.mark.verilator
+def test_a_board_hears_what_the_model_hears(cli, ear, tmp_path):
+    arguments = ear
+    result = cli(*arguments, "--sink", "pin:threshold=0.1,mean=2,quiet=3")
+    assert result.status == 0, result.err
     result = cli("sim", "out", "--wav", "sound.wav")
     assert result.status == 2
     assert "has no microphone, so that --wav says nothing of it; build it with" in result.err
@@ -216,5 +222,24 @@ def test_a_board_hears_what_the_model_hears(cli, tmp_path, rng):
     assert 3 < names.count(f"{output} 0") < 75
     assert names.count(f"{output} 2") > 3
     assert {"up", "down"} & set(names)
+    times = [event["seconds"] - (event["step"] + 1) / 1_000 for event in told["events"]]
+    assert 0 < min(times) <= max(times) < 0.0005
+
+
+@pytest.mark.system
+@pytest.mark.verilator
+@pytest.mark.parametrize(
+    "source", ["pdm", "spi_adc", pytest.param("mcp3201", marks=pytest.mark.nightly)]
+)
+def test_other_microphones_hear_the_same_samples(source, cli, ear):
+    result = cli(*ear, "--source", source, "--sink", "pin:threshold=0.45,quiet=1")
+    assert result.status == 0, result.err
+    result = cli("sim", "out", "--wav", "sound.wav", "--json")
+    assert result.status == 0, result.err
+    told = json.loads(result.out)
+    assert told["equal"]
+    assert told["steps"] == 300
+    assert told["lost"] == 0
+    assert 10 < len(told["events"]) < 140
     times = [event["seconds"] - (event["step"] + 1) / 1_000 for event in told["events"]]
     assert 0 < min(times) <= max(times) < 0.0005

@@ -13,7 +13,8 @@ from nnef_hw import parts
 from nnef_hw.arithmetic.audio.log_mel import LogMel, choose_log_mel
 from nnef_hw.arithmetic.numerics import QType
 from nnef_hw.boards import find_board
-from nnef_hw.boards.hardware.i2s import QUEUE, I2sReceiver
+from nnef_hw.boards.hardware.microphones.i2s import I2sReceiver
+from nnef_hw.boards.hardware.microphones.sample_queue import QUEUE
 from nnef_hw.boards.hardware.top import board_top
 from nnef_hw.boards.interfaces.i2s import I2s
 from nnef_hw.codegen.verilog import to_verilog

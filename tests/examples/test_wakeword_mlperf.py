@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import nnef_hw as nh
-from nnef_hw.boards.interfaces import Result, UartText
+from nnef_hw.boards.interfaces import I2s, Result, UartText
 from nnef_hw.frontend.front_file import read_front
 from nnef_hw.passes.time.stream_time import StreamTime
 from nnef_hw.reference import run_fixed
-from nnef_hw.run.hear import LEAD, read_wav
+from nnef_hw.run.hear import read_wav
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "examples" / "wakeword_mlperf"
@@ -30,7 +30,7 @@ def heard(samples):
     """Return the events of the fixed-point model in samples, which hears them as a board does."""
     model = nh.load(FOLDER / "wakeword.tflite", front=read_front(FOLDER / "front.toml"))
     fixed = StreamTime(continue_borders=True).of_model(model.quantize().graph)
-    samples = np.concatenate([np.zeros(LEAD, np.int64), samples])
+    samples = I2s("audio", 16_000, HOP).heard(samples)
     steps = len(samples) // HOP
     [source], [name] = fixed.inputs, fixed.outputs
     frames = samples[: steps * HOP].reshape(1, steps, *fixed.tensor(source).shape[1:])

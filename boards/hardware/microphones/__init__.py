@@ -1,0 +1,1 @@
+"""Hardware of microphones: bit clocks, receivers of samples, and what keeps these."""

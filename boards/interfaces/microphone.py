@@ -1,0 +1,130 @@
+"""The base of all microphones: a front end reads the samples, and nothing waits."""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from fractions import Fraction
+from typing import Any, ClassVar, Self
+
+from numpy.typing import ArrayLike
+
+from nnef_hw.arithmetic.numerics import IntArray
+from nnef_hw.boards.interfaces.interface import ChosenSource, FarEnd, Feed
+from nnef_hw.boards.interfaces.pins import PinUse
+from nnef_hw.errors import TargetError, UsageError
+
+__all__ = ["Microphone"]
+
+
+@dataclass(frozen=True)
+class Microphone(ChosenSource):
+    """A microphone, whose clock the board makes.
+
+    Parameters
+    ----------
+    input
+        Input of the network that it feeds.
+    rate
+        Samples per second.
+    frame
+        Samples of a frame of the network.
+
+    Attributes
+    ----------
+    protocol
+        What its wires are called.
+    least_cycles
+        Clock cycles of half a period of its clock, at least: data passes two registers.
+
+    Raises
+    ------
+    UsageError
+        If the rate is not positive.
+    """
+
+    input: str
+    rate: int
+    frame: int
+
+    waits = False
+    protocol: ClassVar[str]
+    least_cycles: ClassVar[int] = 2
+
+    def __post_init__(self) -> None:
+        if not self.rate > 0:
+            raise UsageError(f"a microphone has a positive rate, not {self.rate:g}")
+
+    @property
+    def pins(self) -> Mapping[str, PinUse]:
+        return {name: PinUse(direction) for name, direction in self.board_pins.items()}
+
+    @classmethod
+    def of(cls, feed: Feed) -> Self:
+        """Return the microphone of an input of audio, which decides the rate.
+
+        Raises
+        ------
+        TargetError
+            If the input is none of audio.
+        """
+        if feed.rate is None:
+            raise TargetError(
+                f"source {cls.name} gives samples of audio, and no front end reads input "
+                f"{feed.name!r}", remedy="put a front end before the network: --front FILE.toml")
+        return cls(feed.name, feed.rate, feed.codes)
+
+    @property
+    def frames_per_second(self) -> float:
+        """Frames that it gives per second: a plan has to be as fast."""
+        return self.rate / self.frame
+
+    def check_interval(self, cycles: int, clk_hz: int) -> None:
+        """Refuse an accelerator that takes so many cycles for a frame, if frames come faster."""
+        most = clk_hz * self.frame // self.rate
+        if cycles > most:
+            raise TargetError(
+                f"{self.title} gives {self.frame} samples every {most:,} cycles at "
+                f"{clk_hz / 1e6:g} MHz, and the network takes {cycles:,} for them",
+                remedy="omit --target-fps, so that the microphone says it, or give "
+                f"{self.frames_per_second:g}, a faster --freq, or a board with more multipliers")
+
+    @property
+    @abstractmethod
+    def clocks(self) -> int:
+        """Periods of its clock for each sample."""
+
+    @property
+    def least_clock(self) -> int:
+        """Clock of the board in Hz, at least."""
+        return 2 * self.clocks * self.rate * self.least_cycles
+
+    def check_clock(self, clk_hz: int) -> None:
+        """Refuse a clock that is too slow."""
+        if clk_hz < self.least_clock:
+            raise TargetError(
+                f"{self.protocol} at {self.rate:,} samples per second needs a clock of "
+                f"{self.least_clock / 1e6:g} MHz, not {clk_hz / 1e6:g}",
+                remedy=f"give --freq {self.least_clock / 1e6:g} or more")
+
+    def parameters(self, clk_hz: int) -> Mapping[str, Any]:
+        halves = Fraction(2 * self.clocks * self.rate, clk_hz)
+        return {"edges": halves.numerator, "cycles": halves.denominator, "frame": self.frame}
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.name, **asdict(self)}
+
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Any]) -> Self:
+        return cls(**{field.name: entry[field.name] for field in fields(cls)})
+
+    @abstractmethod
+    def far_end(self, clk_hz: float) -> FarEnd:
+        """Return a microphone that plays its arguments (:meth:`played`), then silence."""
+
+    @abstractmethod
+    def played(self, samples: IntArray) -> ArrayLike:
+        """Return the arguments by which the simulated one plays samples of 16 bits."""
+
+    @abstractmethod
+    def heard(self, samples: IntArray) -> IntArray:
+        """Return the samples that a network gets when such a sound is played, from power-on."""
