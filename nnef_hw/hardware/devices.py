@@ -176,6 +176,9 @@ class Device:
 
 LINK_FF = 375
 
+LUT_SHARE = 0.95
+"""Share of a device's LUTs that placement can be trusted to use."""
+
 
 @dataclass(frozen=True)
 class Target:

@@ -12,6 +12,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from nnef_hw.hardware.devices import LUT_SHARE
 from nnef_hw.report.model.exploration import Explored, Point
 from nnef_hw.report.pages.pages import page_template
 from nnef_hw.report.wording import units
@@ -21,7 +22,8 @@ __all__ = ["draw_points", "exploration_tables", "render_exploration", "write_exp
 
 WIDTH, HEIGHT = 720.0, 400.0
 LEFT, RIGHT, TOP, BOTTOM = 64.0, 16.0, 26.0, 44.0
-SIZE = 6.0
+LARGEST, SMALLEST, STEP = 7.5, 3.5, 2.0
+"""Half widths of markers, from the widest weights on."""
 COLOURS = 8
 SHAPES = (
     "M-{0} 0A{0} {0} 0 1 1 {0} 0A{0} {0} 0 1 1 -{0} 0Z",
@@ -49,7 +51,10 @@ class Marker:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """Geometry of a plot; ticks are (position, number), ``fronts`` (colour, points of a line)."""
+    """Geometry of a plot; ticks are (position, number), ``fronts`` (colour, points of a line).
+
+    ``level`` is a line across, ``limit`` one upright: a position and what it says.
+    """
 
     width: float
     height: float
@@ -59,6 +64,7 @@ class Plot:
     across: tuple[tuple[float, str], ...]
     up: tuple[tuple[float, str], ...]
     level: tuple[float, str] | None = None
+    limit: tuple[float, str] | None = None
 
 
 def write_exploration(found: Explored, path: Path) -> None:
@@ -82,7 +88,8 @@ def render_exploration(found: Explored) -> str:
         metric=_metric(drawn),
         scored=_scored(drawn),
         boards=list(enumerate(_names(points))),
-        widths=list(zip(_widths(points), map(_outline, range(len(_widths(points)))), strict=True)),
+        widths=[(bits, _outline(0, size)) for bits, size in _sizes(points).items()],
+        archs=[(arch, _outline(shape, SMALLEST)) for arch, shape in _shapes(drawn).items()],
         placed=sum(point.stage == "placed" for point in points),
     )
 
@@ -90,7 +97,7 @@ def render_exploration(found: Explored) -> str:
 def draw_points(points: Sequence[Point]) -> Plot:
     """Draw inferences per second over the share of LUTs."""
     colours = {name: place % COLOURS for place, name in enumerate(_names(points))}
-    outlines = {bits: _outline(place) for place, bits in enumerate(_widths(points))}
+    sizes, shapes = _sizes(points), _shapes(points)
     spans = {point.number: _span(point) for point in points}
     rates = [point.rate for point in points]
     rates += [rate for span in spans.values() if span for rate in span]
@@ -108,16 +115,17 @@ def draw_points(points: Sequence[Point]) -> Plot:
     markers = tuple(
         Marker(
             point.number, x(point.lut), y(point.rate),
-            colours[point.board], outlines[point.weight_bits], point.stage == "placed",
+            colours[point.board], _outline(shapes[point.arch or ""], sizes[point.weight_bits]),
+            point.stage == "placed",
             None if (span := spans[point.number]) is None else (y(span[0]), y(span[1])),
-            f"{point.number}: {point.board}, {point.weight_bits} bits, "
+            f"{point.number}: {point.board}, {point.arch}, {point.weight_bits} bits, "
             f"{units.rate(point.rate)}/s, {units.percent(point.lut)} "
             f"of the LUTs, {point.stage}",
         )
         for point in points
     )  # fmt: skip
     fronts = []
-    for name, bits in product(colours, outlines):
+    for name, bits in product(colours, sizes):
         kind = [p for p in points if (p.board, p.weight_bits) == (name, bits)]
         best = [point for point in kind if point.is_front]
         line = " ".join(
@@ -132,13 +140,15 @@ def draw_points(points: Sequence[Point]) -> Plot:
         tuple(fronts), tuple((x(n / 10), f"{10 * n}%") for n in range(0, steps + 1, stride)),
         tuple((y(10.0**n), units.rate(10.0**n))
               for n in range(round(math.log10(low)), round(math.log10(high)) + 1)),
+        limit=(x(LUT_SHARE), f"{LUT_SHARE:.0%} can be placed") if most > LUT_SHARE else None,
     )  # fmt: skip
 
 
 def _draw_quality(points: Sequence[Point]) -> Plot | None:
     """Draw how good the integers of every width are; None if that is not known."""
     first = {point.weight_bits: point for point in reversed(points) if point.quality}
-    widths = [bits for bits in _widths(points) if bits in first]
+    sizes = _sizes(points)
+    widths = [bits for bits in sizes if bits in first]
     values = [_quality(first[bits]) for bits in widths]
     if not widths or any(value is None for value in values):
         return None
@@ -161,7 +171,7 @@ def _draw_quality(points: Sequence[Point]) -> Plot | None:
         return _tenth(height - BOTTOM - (height - TOP - BOTTOM) * (value - low) / (high - low))
 
     markers = tuple(
-        Marker(first[bits].number, x(place), y(value), 0, _outline(place), True, None,
+        Marker(first[bits].number, x(place), y(value), 0, _outline(0, sizes[bits]), True, None,
                f"{bits} bits: {_said(value, metric)}")
         for place, (bits, value) in enumerate(zip(widths, numbers, strict=True))
     )  # fmt: skip
@@ -217,8 +227,20 @@ def _widths(points: Sequence[Point]) -> list[int]:
     return sorted({point.weight_bits for point in points}, reverse=True)
 
 
-def _outline(place: int) -> str:
-    return SHAPES[place % len(SHAPES)].format(SIZE)
+def _outline(shape: int, size: float) -> str:
+    return SHAPES[shape % len(SHAPES)].format(size)
+
+
+def _sizes(points: Sequence[Point]) -> dict[int, float]:
+    """Return the half width of markers by the bits of weights."""
+    return {
+        bits: max(LARGEST - STEP * place, SMALLEST) for place, bits in enumerate(_widths(points))
+    }
+
+
+def _shapes(points: Sequence[Point]) -> dict[str, int]:
+    """Return the number of an outline for each architecture."""
+    return {arch: place for place, arch in enumerate(sorted({p.arch or "" for p in points}))}
 
 
 def _span(point: Point) -> tuple[float, float] | None:

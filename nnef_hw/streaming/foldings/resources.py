@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from nnef_hw.hardware.devices import Device
+from nnef_hw.hardware.devices import LUT_SHARE, Device
 
-__all__ = ["LUT_SHARE", "usable_luts"]
-
-LUT_SHARE = 0.95
-"""Share of the device's LUTs that placement can be trusted to use."""
+__all__ = ["usable_luts"]
 
 
 def usable_luts(device: Device, used: int) -> int:

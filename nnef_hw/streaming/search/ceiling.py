@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from nnef_hw.hardware.devices import Device, Resources, Target
+from nnef_hw.hardware.devices import LUT_SHARE, Device, Resources, Target
 from nnef_hw.hardware.families import Family
 from nnef_hw.streaming.foldings.block import Block
 from nnef_hw.streaming.foldings.budget import border_resources, budget_of, largest, queue_resources
 from nnef_hw.streaming.foldings.plan import LayerGraph
-from nnef_hw.streaming.foldings.resources import LUT_SHARE
 from nnef_hw.streaming.search.lanes import takes_lanes
 from nnef_hw.streaming.search.options import network_options
 from nnef_hw.streaming.search.search import Search

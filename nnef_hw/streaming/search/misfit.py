@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from nnef_hw.architecture.room import WeightRoom, name_largest
 from nnef_hw.errors import ShortageError
-from nnef_hw.hardware.devices import Device, Resources, Target
+from nnef_hw.hardware.devices import LUT_SHARE, Device, Resources, Target
 from nnef_hw.streaming.foldings.block import Block
 from nnef_hw.streaming.foldings.budget import (
     Budget,
@@ -22,7 +22,6 @@ from nnef_hw.streaming.foldings.budget import (
     total_resources,
 )
 from nnef_hw.streaming.foldings.plan import LayerGraph
-from nnef_hw.streaming.foldings.resources import LUT_SHARE
 from nnef_hw.streaming.search.knapsack import BRAM, Table, cheapest, choose, least
 from nnef_hw.streaming.search.lanes import why_not_whole, wider
 from nnef_hw.streaming.search.options import network_options

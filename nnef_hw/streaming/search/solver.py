@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from nnef_hw.errors import TargetError
-from nnef_hw.hardware.devices import Device, Resources, Target
+from nnef_hw.hardware.devices import LUT_SHARE, Device, Resources, Target
 from nnef_hw.ir import Graph
 from nnef_hw.streaming.beats.beats import BeatTimes
 from nnef_hw.streaming.beats.fifos import (
@@ -28,7 +28,6 @@ from nnef_hw.streaming.foldings.budget import (
 )
 from nnef_hw.streaming.foldings.lower import lower
 from nnef_hw.streaming.foldings.plan import LayerGraph, StreamingPlan
-from nnef_hw.streaming.foldings.resources import LUT_SHARE
 from nnef_hw.streaming.foldings.siblings import apart
 from nnef_hw.streaming.search.lanes import wider
 from nnef_hw.streaming.search.loop_search import shorten_loops

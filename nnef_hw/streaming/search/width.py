@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from nnef_hw.hardware.devices import Target
+from nnef_hw.hardware.devices import LUT_SHARE, Target
 from nnef_hw.streaming.foldings.block import Block
 from nnef_hw.streaming.foldings.budget import (
     Budget,
@@ -14,7 +14,6 @@ from nnef_hw.streaming.foldings.budget import (
     total_resources,
 )
 from nnef_hw.streaming.foldings.plan import LayerGraph
-from nnef_hw.streaming.foldings.resources import LUT_SHARE
 from nnef_hw.streaming.search.lanes import Wide, widths
 from nnef_hw.streaming.search.options import network_options
 from nnef_hw.streaming.search.search import Search
