@@ -1,7 +1,6 @@
 """A restart in the middle of anything, of every architecture."""
 
 from amaranth import Module
-from amaranth.sim import Simulator
 from conformance_cases import (
     ARCHITECTURES,
     BOARDS,
@@ -11,6 +10,7 @@ from conformance_cases import (
     fixed,
     planned,
 )  # fmt: skip
+from simulators import run_benches
 
 from nnef_hw.streaming.hardware.accelerator import MOST_HOPS
 
@@ -41,10 +41,7 @@ class Restarts:
 
         m = Module()
         m.submodules.dut = self.component
-        simulator = Simulator(m)
-        simulator.add_clock(1e-6)
-        simulator.add_testbench(bench)
-        simulator.run()
+        run_benches(m, bench)
         return found
 
     async def offer(self, ctx, beats, cycles):

@@ -9,7 +9,7 @@ from amaranth import C, Cat, Module, Mux, Signal
 from amaranth.hdl import Shape
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
-from amaranth.sim import Simulator
+from simulators import run_benches
 
 from nnef_hw.codegen.verilog import to_verilog
 
@@ -121,10 +121,7 @@ def test_random_logic_is_the_same_in_verilog(case, rng, tmp_path):
             expected.append([ctx.get(output.as_unsigned()) for output in outputs])
             await ctx.tick()
 
-    simulator = Simulator(component)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(drive)
-    simulator.run()
+    run_benches(component, drive)
 
     text = to_verilog(component)
     names = [*inputs, *(f"y{n}" for n in range(RESULTS))]

@@ -4,8 +4,8 @@
 from dataclasses import dataclass
 
 import pytest
-from amaranth.sim import Simulator
 from engine_graphs import planned
+from simulators import run_benches
 
 from nnef_hw.boards import find_board
 from nnef_hw.parts.engine.codes import Residents
@@ -107,8 +107,4 @@ def test_words_are_as_they_came(fix, rng, board):
             ctx.set(feed.end, 0)
             await ctx.tick()
 
-    simulator = Simulator(feed)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(source)
-    simulator.add_testbench(instructions)
-    simulator.run()
+    run_benches(feed, source, instructions)

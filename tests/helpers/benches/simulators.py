@@ -1,9 +1,11 @@
-"""Which simulator is quicker for a run of so many cycles."""
+"""Amaranth's simulator with benches, and whether another one is quicker."""
+
+from amaranth.sim import Simulator
 
 from nnef_hw.errors import ToolError
 from nnef_hw.system.tools import find_tool
 
-__all__ = ["is_worth_compiling"]
+__all__ = ["is_worth_compiling", "run_benches"]
 
 MANY_CYCLES = 1200
 """From here on compiling a design takes less time than Amaranth's simulator does."""
@@ -19,3 +21,12 @@ def is_worth_compiling(cycles):
     except ToolError:
         return False
     return True
+
+
+def run_benches(component, *benches):
+    """Run benches at one clock to their end."""
+    simulator = Simulator(component)
+    simulator.add_clock(1e-6)
+    for bench in benches:
+        simulator.add_testbench(bench)
+    simulator.run()

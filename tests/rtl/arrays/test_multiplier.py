@@ -4,7 +4,7 @@ import re
 from collections import deque
 
 import pytest
-from amaranth.sim import Simulator
+from simulators import run_benches
 
 from nnef_hw.rtl.arrays.multiplier import ProductOfSums, ProductPair, weight_code
 
@@ -48,10 +48,7 @@ def test_products_are_exact(x_bits, x_signed, w_bits, in_dsp, rng):
             if len(expected) == pair.latency:
                 assert (ctx.get(pair.p0), ctx.get(pair.p1)) == expected.popleft()
 
-    simulator = Simulator(pair)
-    simulator.add_clock(1e-8)
-    simulator.add_testbench(bench)
-    simulator.run()
+    run_benches(pair, bench)
 
 
 @pytest.mark.parametrize("in_dsp", [False, True])
@@ -75,10 +72,7 @@ def test_products_of_sums_are_exact(x_bits, w_bits, in_dsp, rng):
             if len(expected) == unit.latency:
                 assert ctx.get(unit.p) == expected.popleft()
 
-    simulator = Simulator(unit)
-    simulator.add_clock(1e-8)
-    simulator.add_testbench(bench)
-    simulator.run()
+    run_benches(unit, bench)
 
 
 @pytest.mark.parametrize(("x_bits", "w_bits"), [(9, 8), (8, 9)])

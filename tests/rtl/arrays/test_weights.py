@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from amaranth.sim import Simulator
+from simulators import run_benches
 
 from nnef_hw import parts
 from nnef_hw.rtl.arrays.weights import WeightRom
@@ -53,10 +53,7 @@ def test_a_rom_gives_the_codes_of_its_weights(bits, style, ram, rng):
             await ctx.tick()
             found.append(ctx.get(rom.read_data))
 
-    simulator = Simulator(rom)
-    simulator.add_clock(1e-8)
-    simulator.add_testbench(bench)
-    simulator.run()
+    run_benches(rom, bench)
     codes = weights < 0 if bits == 1 else weights % (1 << bits)
     assert found == [sum(int(code) << n * bits for n, code in enumerate(row)) for row in codes]
 

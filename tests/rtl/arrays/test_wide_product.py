@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from amaranth.sim import Simulator
+from simulators import run_benches
 
 from nnef_hw.rtl.arrays.wide_product import WideProduct
 
@@ -24,10 +24,7 @@ def test_multiplies(a_bits, b_bits, in_dsp, rng):
             await ctx.tick()
             found.append(ctx.get(product.p))
 
-    simulator = Simulator(product)
-    simulator.add_clock(1e-8)
-    simulator.add_testbench(drive)
-    simulator.run()
+    run_benches(product, drive)
     assert found == [x * y for x, y in zip(a.tolist(), b.tolist(), strict=True)]
 
 

@@ -2,7 +2,7 @@
 import re
 
 import pytest
-from amaranth.sim import Simulator
+from simulators import run_benches
 
 from nnef_hw.hardware.devices import UP5K
 from nnef_hw.hardware.geometry.blockram import BlockRam, Tiling, tile_memory
@@ -55,10 +55,7 @@ def test_reads_what_was_written_its_latency_later(depth, width, kind, rng):
             found = before if kind == "registered" else expected
             assert ctx.get(memory.read_data) == found
 
-    simulator = Simulator(memory)
-    simulator.add_clock(1e-8)
-    simulator.add_testbench(bench)
-    simulator.run()
+    run_benches(memory, bench)
 
 
 def test_logic_cannot_be_written():

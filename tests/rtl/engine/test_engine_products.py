@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from amaranth import Module, Signal
-from amaranth.sim import Simulator
 from engine_graphs import board_with, planned
+from simulators import run_benches
 
 from nnef_hw.parts.arrays.fast_array import fast_offsets
 from nnef_hw.parts.engine.sizes import CODE_BITS
@@ -44,10 +44,7 @@ def test_every_word_has_its_own_sums(rng, fix, rows, lanes, dsp):
             sums[n] = [ctx.get(total) for total in totals]
             await ctx.tick()
 
-    simulator = Simulator(m)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    run_benches(m, bench)
     single = weights * codes[:, np.newaxis]
     assert (alone[latency:][:WORDS] == single[:, : part.array.slide_rows]).all()
     expected = single.sum(axis=2)

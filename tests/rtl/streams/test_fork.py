@@ -3,7 +3,7 @@ import itertools
 import re
 
 import pytest
-from amaranth.sim import Simulator
+from simulators import run_benches
 
 from nnef_hw.rtl.streams.fork import Fork
 from nnef_hw.sim.pysim import run_streams
@@ -26,13 +26,6 @@ def test_moves_one_item_per_cycle_without_delay(rng):
     assert run.out_cycles == {"o0": list(range(20)), "o1": list(range(20))}
 
 
-def simulate(component, bench):
-    simulator = Simulator(component)
-    simulator.add_clock(1e-8)
-    simulator.add_testbench(bench)
-    simulator.run()
-
-
 def test_no_branch_sees_whether_another_is_ready():
     fork = Fork(8, branches=3)
     outputs = [fork.o0, fork.o1, fork.o2]
@@ -45,7 +38,7 @@ def test_no_branch_sees_whether_another_is_ready():
             assert all(ctx.get(output.valid) for output in outputs)
             assert ctx.get(fork.i.ready) == all(ready)
 
-    simulate(fork, bench)
+    run_benches(fork, bench)
 
 
 def test_a_branch_takes_an_item_once_and_does_not_wait_for_the_others():
@@ -65,7 +58,7 @@ def test_a_branch_takes_an_item_once_and_does_not_wait_for_the_others():
         await ctx.tick()
         assert (ctx.get(fork.o0.valid), ctx.get(fork.o1.valid)) == (1, 1)
 
-    simulate(fork, bench)
+    run_benches(fork, bench)
 
 
 @pytest.mark.parametrize("branches", [0, 1])

@@ -4,8 +4,8 @@ import re
 import pytest
 from amaranth import Module, Signal
 from amaranth.lib import stream
-from amaranth.sim import Simulator
 from examples.example import RAM
+from simulators import run_benches
 
 from nnef_hw import parts
 from nnef_hw.rtl.streams.stream import Fifo, beat_layout, code_shape, elastic_stages
@@ -51,10 +51,7 @@ def test_queues_hold_their_depth_and_register_both_directions(part, held, warm_u
         ctx.set(fifo.i.valid, 1)
         assert not ctx.get(fifo.o.valid), "o.valid must not follow i.valid within a cycle"
 
-    simulator = Simulator(fifo)
-    simulator.add_clock(1e-8)
-    simulator.add_testbench(bench)
-    simulator.run()
+    run_benches(fifo, bench)
 
 
 @pytest.mark.parametrize("every", [1, 3])
@@ -80,10 +77,7 @@ def test_stages_fill_up_whatever_came_between(stages, every):
             await ctx.tick()
         assert not ctx.get(o.valid)
 
-    simulator = Simulator(m)
-    simulator.add_clock(1e-8)
-    simulator.add_testbench(bench)
-    simulator.run()
+    run_benches(m, bench)
 
 
 def test_fifo_refuses_a_single_slot():
