@@ -14,7 +14,7 @@ MOST_WORDS = 22
 """Words of a sentence, on average over a page."""
 
 LEFT = {
-    "docs/boards.md": 26, "docs/howto/hearing_board.md": 27, "docs/operators.md": 23,
+    "docs/boards.md": 26, "docs/howto/hearing_board.md": 27,
 }  # fmt: skip
 """Words of a sentence of pages that are above the limit: write fewer, never more."""
 SLACK = 5
