@@ -28,7 +28,7 @@ PAGES = {
     "resource_table": ("measure", lambda script: {"docs/resources.md": script.make_text}),
 }  # fmt: skip
 """Rooms of scripts, and what each makes: of the text that there is, or of nothing."""
-OTHERS = {"site_pages"}  # which makes no page of docs/
+OTHERS = {"notebooks", "site_pages"}  # which make no page of docs/
 REWRITING = ("engine_fields", "measured_pages", "resource_table")
 
 
