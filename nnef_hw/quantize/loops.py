@@ -83,5 +83,5 @@ def step_samples(graph: Graph, samples: Mapping[str, Array]) -> Mapping[str, Arr
     if not graph.states:
         return samples
     names = (*graph.inputs, *graph.states)
-    chunks = [{name: values[name] for name in names} for values in iterate_float(graph, samples)]
+    chunks = list(iterate_float(graph, samples, names=names))
     return {name: np.concatenate([chunk[name] for chunk in chunks]) for name in names}

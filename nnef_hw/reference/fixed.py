@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -56,8 +56,7 @@ def run_fixed(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Codes]:
     SampleError
         If an input is missing, of another shape, not of integers, or not within its format.
     """
-    chunks = ({name: v[name] for name in graph.outputs} for v in iterate_fixed(graph, inputs))
-    return _arranged(graph, inputs, chunks)
+    return _arranged(graph, inputs, iterate_fixed(graph, inputs, graph.outputs))
 
 
 def trace_fixed(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Codes]:
@@ -126,10 +125,13 @@ def dequantize_outputs(graph: Graph, codes: Mapping[str, Array]) -> dict[str, ND
     }
 
 
-def iterate_fixed(graph: Graph, inputs: Mapping[str, Array]) -> Iterator[dict[str, Codes]]:
-    """Yield every activation's codes, a few samples at a time; see :func:`run_fixed`.
+def iterate_fixed(
+    graph: Graph, inputs: Mapping[str, Array], names: Collection[str] | None = None
+) -> Iterator[dict[str, Codes]]:
+    """Yield activations' codes, a few samples at a time; see :func:`run_fixed`.
 
     Of a graph with states, these are the steps of whole sequences, one sequence after the other.
+    ``names`` are those of the activations that are wanted: all of them by default.
     """
     arrays = {name: _check_codes(graph, name, np.asarray(x)) for name, x in inputs.items()}
     arrays = {name: x.astype(np.int64) for name, x in check_inputs(graph, arrays).items()}
@@ -152,8 +154,9 @@ def iterate_fixed(graph: Graph, inputs: Mapping[str, Array]) -> Iterator[dict[st
 
     def compute(start: int) -> dict[str, Codes]:
         if sequences:
-            return sequences.run(step, lasting, start, min(start + CHUNK, count))
-        return step({name: x[start : start + CHUNK] for name, x in arrays.items()})
+            return sequences.run(step, lasting, start, min(start + CHUNK, count), names)
+        found = step({name: x[start : start + CHUNK] for name, x in arrays.items()})
+        return found if names is None else {name: found[name] for name in names}
 
     workers = os.cpu_count() or 1
     starts = range(0, count, CHUNK)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 import numpy as np
 
@@ -107,10 +107,7 @@ def run_float(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
     UnsupportedError
         If an operator cannot be evaluated.
     """
-    chunks = (
-        {name: values[name] for name in graph.outputs} for values in iterate_float(graph, inputs)
-    )
-    return _arranged(graph, inputs, chunks)
+    return _arranged(graph, inputs, iterate_float(graph, inputs, names=graph.outputs))
 
 
 def trace_float(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
@@ -119,12 +116,16 @@ def trace_float(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
 
 
 def iterate_float(
-    graph: Graph, inputs: Mapping[str, Array], chunk: int = CHUNK
+    graph: Graph,
+    inputs: Mapping[str, Array],
+    chunk: int = CHUNK,
+    names: Collection[str] | None = None,
 ) -> Iterator[dict[str, Array]]:
-    """Yield every activation of a chunk of samples after the other; see :func:`run_float`.
+    """Yield activations of a chunk of samples after the other; see :func:`run_float`.
 
     Those of batch extent 1 are [n, ...], the others [n, *shape]. Of a graph with states, the
-    samples of a chunk are the steps of whole sequences, one sequence after the other.
+    samples of a chunk are the steps of whole sequences, one sequence after the other. ``names`` are
+    those of the activations that are wanted: all of them by default.
     """
     arrays = check_inputs(graph, inputs)
     is_batchable_step = bool(graph.inputs) and is_batchable(open_states(graph))
@@ -135,14 +136,15 @@ def iterate_float(
         initial = {name: x for name, x in _initial(graph).items() if graph.states[name].goes_on}
         taken = max(1, chunk // steps) if is_batchable_step else 1
         for start in range(0, count, taken):
-            yield sequences.run(compute, initial, start, min(start + taken, count))
+            yield sequences.run(compute, initial, start, min(start + taken, count), names)
         return
     each = {name: graph.steps(name) for name in arrays}
     count = next((len(x) // each[name] for name, x in arrays.items()), 1)
     step = chunk if is_batchable_step else 1
     for start in range(0, count, step):
         end = start + step
-        yield compute({n: x[start * each[n] : end * each[n]] for n, x in arrays.items()})
+        found = compute({n: x[start * each[n] : end * each[n]] for n, x in arrays.items()})
+        yield found if names is None else {name: found[name] for name in names}
 
 
 def _initial(graph: Graph) -> dict[str, Array]:

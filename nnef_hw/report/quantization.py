@@ -40,6 +40,8 @@ FloatArray: TypeAlias = NDArray[np.float64]
 Limits: TypeAlias = tuple[FloatArray, FloatArray]
 
 _CHUNK = 16
+_MOST_STEPS = 512
+"""Steps of sequences whose activations are in memory at once."""
 _BARS = 64
 
 
@@ -146,8 +148,10 @@ def _both(
     canonical: Graph, fixed: Graph, samples: Samples
 ) -> Iterator[tuple[Mapping[str, FloatArray], Mapping[str, FloatArray]]]:
     """Yield real values of both networks, a few samples at a time."""
-    for start in range(0, len(samples), _CHUNK):
-        inputs = samples[start : start + _CHUNK].inputs
+    steps = next(iter(samples.inputs.values())).shape[1] if fixed.is_sequential else 1
+    taken = max(1, min(_CHUNK, _MOST_STEPS // steps))
+    for start in range(0, len(samples), taken):
+        inputs = samples[start : start + taken].inputs
         real = _joined(iterate_float(canonical, inputs, chunk=_CHUNK))
         found = _joined(iterate_fixed(fixed, quantize_inputs(fixed, inputs)))
         yield real, dequantize_outputs(fixed, found)

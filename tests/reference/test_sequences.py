@@ -1,5 +1,8 @@
 """Sequences of networks with states, in real numbers and in integers."""
 
+import weakref
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from recurrent_graphs import delay_line, gru
@@ -9,7 +12,9 @@ from nnef_hw.ir import open_states
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import quantize
 from nnef_hw.reference import (
+    Sequences,
     iterate_fixed,
+    iterate_float,
     quantize_inputs,
     run_fixed,
     run_float,
@@ -53,6 +58,28 @@ def test_a_step_takes_over_what_the_one_before_has_left(case):
         values = trace_fixed(step, {"x": codes[:, n], **states})
         states = {name: values[state.result] for name, state in fixed.states.items()}
         np.testing.assert_array_equal(values["y"], expected["y"][:, n])
+
+
+def test_only_what_is_wanted_is_kept_of_every_step(case):
+    canonical, fixed, x = case
+    codes = quantize_inputs(fixed, {"x": x})
+    (found,) = iterate_fixed(fixed, {"x": codes["x"][:16]}, ["y"])
+    assert list(found) == ["y"]
+    np.testing.assert_array_equal(found["y"], next(iterate_fixed(fixed, codes))["y"])
+    assert all(list(chunk) == ["y"] for chunk in iterate_float(canonical, {"x": x}, names=["y"]))
+
+    made = []
+
+    def step(values):
+        state = values["s"] + 1
+        made.append(weakref.ref(state))
+        return {"s": values["s"], "next": state, "y": state.sum(axis=1)}
+
+    graph = SimpleNamespace(states={"s": SimpleNamespace(result="next")})
+    sequences = Sequences(graph, {"x": np.zeros((2, 5, 1))}, is_lone=False)
+    kept = sequences.run(step, {"s": np.zeros((1, 3))}, 0, 2, ["y"])
+    assert kept["y"].tolist() == [3, 6, 9, 12, 15] * 2
+    assert all(state() is None for state in made)
 
 
 def test_the_canonical_network_computes_what_the_models_does(rng):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -52,13 +52,22 @@ class Sequences:
         """Numbers of sequences and of steps; a graph without inputs makes one step."""
         return next(((len(x), x.shape[1]) for x in self.inputs.values()), (1, 1))
 
-    def run(self, step: Step, initial: Mapping[str, Array], first: int, end: int) -> Values:
-        """Return all activations [(end - first) * T, ...] of some sequences, one after the other.
+    def run(
+        self,
+        step: Step,
+        initial: Mapping[str, Array],
+        first: int,
+        end: int,
+        names: Collection[str] | None = None,
+    ) -> Values:
+        """Return activations [(end - first) * T, ...] of some sequences, one after the other.
 
         Parameters
         ----------
         initial
             The states [1, ...] with which every sequence begins.
+        names
+            Which activations; None for all of them, which takes memory for those of every step.
         """
         count, steps = end - first, self.extents[1]
         states = {name: np.repeat(x, count, axis=0) for name, x in initial.items()}
@@ -67,7 +76,7 @@ class Sequences:
             inputs = {name: x[first:end, n] for name, x in self.inputs.items()}
             values = step({**inputs, **states})
             states = {name: values[self.graph.states[name].result] for name in initial}
-            kept.append(values)
+            kept.append(values if names is None else {name: values[name] for name in names})
         return {name: _joined([values[name] for values in kept], count) for name in kept[0]}
 
     def arrange(self, chunks: Iterator[Values]) -> Values:
