@@ -1,48 +1,27 @@
 """Our models of ECP5 blocks do what Lattice's guides say of the modes in use."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
+from block_models import design, outputs, signed, verilog_model
 
-import nnef_hw.sim
 from nnef_hw.errors import ToolError
-from nnef_hw.sim.fast_runner import FastRunner
 
 pytestmark = pytest.mark.verilator
 
-MODELS = (Path(nnef_hw.sim.__file__).parent / "models" / "ecp5.v").read_text()
-HEAD = "/* verilator lint_off PINMISSING */\n"
-TOP = """
-module top(
-    input clk, rst, input [{i}-1:0] i__payload, input i__valid, output i__ready,
-    output [{o}-1:0] o__payload, output o__valid, input o__ready
-);
-    assign i__ready = 1;
-    reg [{latency}-1:0] valid = 0;
-    always @(posedge clk) valid <= {{valid, i__valid}};
-    assign o__valid = valid[{latency}-1];
-    {body}
-endmodule
-"""
+MODEL = verilog_model("ecp5")
 
 
 def pins(port, signal, width):
     return ", ".join(f".{port}{k}({signal}[{k}])" for k in range(width))
 
 
-def split(result, widths):
-    """Return the fields of every payload, the first one lowest."""
-    words = [sum(int(w) << 64 * k for k, w in enumerate(row)) for row in result.payloads]
+def split(words, widths):
+    """Return the fields of every result, the first one lowest."""
     fields = []
     for width in widths:
         fields.append([word & ((1 << width) - 1) for word in words])
         words = [word >> width for word in words]
     return fields
-
-
-def signed(value, bits):
-    return value - (value >> bits - 1 << bits)
 
 
 REGISTERS = {"none": (0, 0, 0), "in_out": (1, 0, 1), "all": (1, 1, 1)}
@@ -78,12 +57,12 @@ def multiplier(number, registers):
 def test_multiplier(rng):
     body = "wire [17:0] a = i__payload[17:0], b = i__payload[35:18];"
     body += "".join(multiplier(n, registers) for n, registers in enumerate(REGISTERS.values()))
-    top = TOP.format(i=38, o=36 * len(REGISTERS), latency=3, body=body)
     values = rng.integers(0, 1 << 18, (400, 2))
     values[:16] = np.stack(np.meshgrid(*[[0, 1, 0x1FFFF, 0x20000]] * 2), -1).reshape(-1, 2)
     signs = rng.integers(0, 2, (400, 2))
     words = values[:, 0] | values[:, 1] << 18 | signs[:, 0] << 36 | signs[:, 1] << 37
-    result = FastRunner(HEAD + top + MODELS).run(words.astype(np.uint64), expected_beats=400)
+    runner = design(MODEL, body, i=38, o=36 * len(REGISTERS), latency=3)
+    result = outputs(runner, words.astype(np.uint64))
     expected = []
     for (a, b), (sa, sb) in zip(values.tolist(), signs.tolist(), strict=True):
         product = (signed(a, 18) if sa else a) * (signed(b, 18) if sb else b)
@@ -148,7 +127,6 @@ def test_memory(rng):
     wire we = i__payload[64];
     """
     body += "".join(block(n, *settings) for n, settings in enumerate(BLOCKS))
-    top = TOP.format(i=65, o=36 * len(BLOCKS), latency=1, body=body)
     count = 3000
     data = rng.integers(0, 1 << 36, count)
     # few addresses, so that what was written is read again
@@ -156,7 +134,7 @@ def test_memory(rng):
     enables = rng.integers(0, 2, count)
     low = [int(d) | int(w) << 36 | int(r) << 50 for d, (w, r) in zip(data, addresses, strict=True)]
     words = np.array([[word, e] for word, e in zip(low, enables, strict=True)], np.uint64)
-    result = FastRunner(HEAD + top + MODELS).run(words, expected_beats=count)
+    result = outputs(design(MODEL, body, i=65, o=36 * len(BLOCKS)), words)
     fields = split(result, [36] * len(BLOCKS))
     for (width_a, width_b, mode, register_a, register_b), found in zip(BLOCKS, fields, strict=True):
         memory = Memory()
@@ -196,6 +174,5 @@ def test_memory(rng):
 )
 def test_other_modes_end_the_simulation(cell, mode):
     body = f"{cell} #({mode}) block (); assign o__payload = i__payload;"
-    top = TOP.format(i=2, o=2, latency=1, body=body)
     with pytest.raises(ToolError, match="a mode without a model"):
-        FastRunner(HEAD + top + MODELS).run(np.ones(1, np.uint64), expected_beats=1)
+        outputs(design(MODEL, body, i=2, o=2), np.ones(1, np.uint64))

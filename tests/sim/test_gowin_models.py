@@ -1,48 +1,17 @@
 """Our models of Gowin blocks do what Gowin's guides say of the modes in use."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
+from block_models import design, outputs, signed, verilog_model
 
-import nnef_hw.sim
 from nnef_hw.errors import ToolError
-from nnef_hw.sim.fast_runner import FastRunner
 
 pytestmark = pytest.mark.verilator
 
-FOLDER = Path(nnef_hw.sim.__file__).parent / "models"
-MODELS = {
-    family: "".join((FOLDER / name).read_text() for name in ("gowin_memory.v", f"{family}.v"))
-    for family in ("gowin", "arora")
-}
+MODELS = {family: verilog_model("gowin_memory", family) for family in ("gowin", "arora")}
 # those of Arora V have one reset
 RESETS = {"gowin": ".RESETA(1'b0), .RESETB(rst)", "arora": ".RESET(rst)"}
 each_family = pytest.mark.parametrize("family", MODELS)
-HEAD = "/* verilator lint_off PINMISSING */\n"
-TOP = """
-module top(
-    input clk, rst, input [{i}-1:0] i__payload, input i__valid, output i__ready,
-    output [{o}-1:0] o__payload, output o__valid, input o__ready
-);
-    assign i__ready = 1;
-    reg [{latency}-1:0] valid = 0;
-    always @(posedge clk) valid <= {{valid, i__valid}};
-    assign o__valid = valid[{latency}-1];
-    {body}
-endmodule
-"""
-
-
-def words(result):
-    """Return every payload as one number."""
-    return [sum(int(w) << 64 * k for k, w in enumerate(row)) for row in result.payloads]
-
-
-def signed(value, bits):
-    return value - (value >> bits - 1 << bits)
-
-
 REGISTERS = [(0, 0), (1, 0), (0, 1), (1, 1)]
 
 
@@ -64,14 +33,13 @@ def multiplier(number, before, behind):
 
 def test_multiplier(rng):
     body = "".join(multiplier(n, *registers) for n, registers in enumerate(REGISTERS))
-    top = TOP.format(i=20, o=18 * len(REGISTERS), latency=2, body=body)
-    runner = FastRunner(HEAD + top + MODELS["gowin"])
+    runner = design(MODELS["gowin"], body, i=20, o=18 * len(REGISTERS), latency=2)
     # the signs have no registers in this mode: they stay for the whole run
     for signs in range(4):
         values = rng.integers(0, 1 << 9, (300, 2))
         values[:16] = np.stack(np.meshgrid(*[[0, 1, 255, 256]] * 2), -1).reshape(-1, 2)
         inputs = values[:, 0] | values[:, 1] << 9 | signs << 18
-        found = words(runner.run(inputs.astype(np.uint64), expected_beats=300))
+        found = outputs(runner, inputs.astype(np.uint64))
         for (a, b), word in zip(values.tolist(), found, strict=True):
             product = (signed(a, 9) if signs & 1 else a) * (signed(b, 9) if signs & 2 else b)
             assert [word >> 18 * n & 0x3FFFF for n in range(4)] == [product & 0x3FFFF] * 4
@@ -97,12 +65,11 @@ def wide_multiplier(number, before, behind):
 
 def test_multiplier_of_arora(rng):
     body = "".join(wide_multiplier(n, *registers) for n, registers in enumerate(REGISTERS))
-    top = TOP.format(i=24, o=24 * len(REGISTERS), latency=2, body=body)
     values = rng.integers(0, 1 << 12, (300, 2))
     values[:16] = np.stack(np.meshgrid(*[[0, 1, 2047, 2048]] * 2), -1).reshape(-1, 2)
     inputs = values[:, 0] | values[:, 1] << 12
-    runner = FastRunner(HEAD + top + MODELS["arora"])
-    found = words(runner.run(inputs.astype(np.uint64), expected_beats=300))
+    runner = design(MODELS["arora"], body, i=24, o=24 * len(REGISTERS), latency=2)
+    found = outputs(runner, inputs.astype(np.uint64))
     for (a, b), word in zip(values.tolist(), found, strict=True):
         product = signed(a, 12) * signed(b, 12)
         assert [word >> 24 * n & 0xFFFFFF for n in range(4)] == [product & 0xFFFFFF] * 4
@@ -171,7 +138,6 @@ def test_memory(family, rng):
     wire we = i__payload[64], re = i__payload[65];
     """
     body += "".join(block(family, n, *settings) for n, settings in enumerate(BLOCKS))
-    top = TOP.format(i=66, o=36 * len(BLOCKS), latency=1, body=body)
     count = 2000
     data = rng.integers(0, 1 << 36, count).tolist()
     # few addresses, so that what was written is read again
@@ -185,7 +151,7 @@ def test_memory(family, rng):
         ],
         np.uint64,
     )
-    found = words(FastRunner(HEAD + top + MODELS[family]).run(inputs, expected_beats=count))
+    found = outputs(design(MODELS[family], body, i=66, o=36 * len(BLOCKS)), inputs)
     for n, (kind, write_width, read_width) in enumerate(BLOCKS):
         memory = Memory(9 if "X9" in kind else 8)
         out = 0
@@ -214,6 +180,5 @@ def test_memory(family, rng):
 )  # fmt: skip
 def test_other_modes_end_the_simulation(family, cell, mode):
     body = f"{cell} #({mode}) block (); assign o__payload = i__payload;"
-    top = TOP.format(i=2, o=2, latency=1, body=body)
     with pytest.raises(ToolError, match="a mode without a model"):
-        FastRunner(HEAD + top + MODELS[family]).run(np.ones(1, np.uint64), expected_beats=1)
+        outputs(design(MODELS[family], body, i=2, o=2), np.ones(1, np.uint64))
