@@ -336,7 +336,9 @@ class _Writer:
                 value = "" if self.is_open(sig) else self.expressions.text(sig, Context.ALONE)
                 lines.append(f"{INDENT}.{identifier(port)}({value})")
         head = f"{kind} #({', '.join(parameters)}) {name}" if parameters else f"{kind} {name}"
-        return [f"{head} (", *(f"{line}," for line in lines[:-1]), *lines[-1:], ");"]
+        texts = [f"{key} = {value}" for key, value in cell.attributes.items()]
+        above = [f"(* {', '.join(texts)} *)"] if texts else []
+        return [*above, f"{head} (", *(f"{line}," for line in lines[:-1]), *lines[-1:], ");"]
 
     def is_open(self, sig: Sig) -> bool:
         """Whether a value is an output that nobody reads."""

@@ -60,6 +60,7 @@ class Cell:
     name: str
     parameters: dict[str, str] = field(default_factory=dict)
     ports: dict[str, Sig] = field(default_factory=dict)
+    attributes: dict[str, str] = field(default_factory=dict)
 
     @property
     def memory(self) -> str:
@@ -187,7 +188,7 @@ def _modules(lines: Iterator[str]) -> Iterator[Module]:
             _, width, _, depth, name = rest.split()
             module.memories[name] = Memory(int(width), int(depth), attributes)
         elif keyword == "cell":
-            module.cells.append(_cell(rest, lines, module))
+            module.cells.append(_cell(rest, lines, module, attributes))
         elif keyword == "process":
             module.processes.append(Process(list(_body(lines, module))))
         elif keyword == "connect":
@@ -211,9 +212,9 @@ def _wire(rest: str, attributes: dict[str, str]) -> Wire:
     )
 
 
-def _cell(rest: str, lines: Iterator[str], module: Module) -> Cell:
+def _cell(rest: str, lines: Iterator[str], module: Module, attributes: dict[str, str]) -> Cell:
     kind, name = rest.split()
-    cell = Cell(kind, name)
+    cell = Cell(kind, name, attributes=attributes)
     for line in lines:
         keyword, _, rest = line.partition(" ")
         if keyword == "end":

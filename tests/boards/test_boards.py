@@ -21,6 +21,7 @@ from nnef_hw.boards.hardware.link import PacketLink
 from nnef_hw.boards.hardware.pins import board_pins
 from nnef_hw.boards.hardware.pll import AroraPll, Ecp5Pll, GowinPll, Ice40Pll
 from nnef_hw.boards.hardware.top import board_top
+from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.errors import TargetError, UsageError
 from nnef_hw.hardware.families import ARORA, GOWIN, ICE40
 from nnef_hw.place.constraints import board_constraints
@@ -281,6 +282,13 @@ def test_oscillator_as_clock_needs_no_pll(board):
     board = find_board(board)
     top, ports = board_top(board, Wire(), board.input_mhz)
     assert "PLL" not in verilog.convert(top, "board_top", ports=ports, emit_src=False)
+
+
+def test_loop_filter_of_an_ecp5_is_in_the_verilog():
+    """Its settings are attributes of the primitive: without them nextpnr writes zeros."""
+    top, ports = board_top(find_board("ulx3s_45f"), Wire())
+    text = to_verilog(top, name="board_top", ports=ports)
+    assert re.search(r'\(\* ICP_CURRENT = "12", LPF_RESISTOR = "8", .* \*\)\n +EHXPLLL', text)
 
 
 def test_top_is_deterministic():
