@@ -89,6 +89,16 @@ class SinkWish:
     options: tuple[tuple[str, object], ...] = ()
 
     @property
+    def luts(self) -> int:
+        """LUTs that are set aside for it."""
+        return self.kind.luts(**dict(self.options))
+
+    @property
+    def blocks(self) -> int:
+        """Block RAMs that are set aside for it."""
+        return self.kind.blocks(**dict(self.options))
+
+    @property
     def title(self) -> str:
         """Name of the sink in messages."""
         return f"{self.kind.sort} {self.kind.name}"
@@ -114,6 +124,16 @@ class SourceWish:
 
     kind: type[ChosenSource]
     input: str | None = None
+
+    @property
+    def luts(self) -> int:
+        """LUTs that are set aside for it."""
+        return self.kind.lut
+
+    @property
+    def blocks(self) -> int:
+        """Block RAMs that are set aside for it."""
+        return self.kind.bram
 
     @property
     def title(self) -> str:

@@ -11,10 +11,12 @@ from numpy.typing import ArrayLike
 from nnef_hw.arithmetic.numerics import QType
 from nnef_hw.boards.interfaces.events import (
     MEAN_OPTIONS,
+    SUM_BLOCKS,
     EventSink,
     Occurrence,
     check_steps,
     least_sum,
+    scores_of,
     sums_of,
 )
 from nnef_hw.boards.interfaces.interface import FarEnd, Option, Result, far_end_header
@@ -23,6 +25,10 @@ from nnef_hw.errors import TargetError, UsageError
 
 __all__ = ["EventLed", "EventPin"]
 
+STEP_LUTS = 27
+"""LUTs for a score of an earlier step."""
+BEST_LUTS = 150
+"""LUTs that are set aside where all classes are compared."""
 _CHANGE = Struct("<2Q")
 
 
@@ -51,6 +57,8 @@ class EventPin(EventSink):
         Place of the class's code among them.
     threshold
         The real mean that ``cutoff`` stands for.
+    best
+        Whether the class has to have the greatest mean, too: the first of several that are equal.
     """
 
     output: str
@@ -62,6 +70,7 @@ class EventPin(EventSink):
     channels: int
     place: int
     threshold: float
+    best: int = 0
 
     name = "pin"
     far_end_class: ClassVar[str] = "EventPinFarEnd<Vtop>"
@@ -69,6 +78,7 @@ class EventPin(EventSink):
         Option("number", int, "class that it shows (0)"),
         *MEAN_OPTIONS,
         Option("quiet", int, "steps that it is high, without a further event (32)"),
+        Option("best", int, "1 if the class has to have the greatest mean of all, too (0)"),
     )
     pin: ClassVar[str] = "alert"
     """Name of the pin."""
@@ -78,7 +88,7 @@ class EventPin(EventSink):
 
     @classmethod
     def of(cls, result: Result, available: Mapping[str, int], *, number: int = 0,
-           threshold: float = 0.5, mean: int = 1, quiet: int = 32) -> "EventPin":
+           threshold: float = 0.5, mean: int = 1, quiet: int = 32, best: int = 0) -> "EventPin":
         """Return the sink of an output.
 
         Raises
@@ -97,12 +107,28 @@ class EventPin(EventSink):
             raise UsageError(f"{where}: there is no class {number}",
                              remedy=f"its {count} scores have the numbers 0 to {count - 1}")
         check_steps(where, mean, quiet)
+        if best not in (0, 1):
+            raise UsageError(f"{where}: best={best} is neither 0 nor 1")
+        if best:
+            scores_of(result, where)
         cutoff = 0 if result.qtype is None else least_sum(where, result.qtype, mean, threshold)
         height, width, channels = result.image or (1, 1, count)
         channel, pixel = divmod(number, height * width)
         return cls(output=result.name, number=number, mean=mean, quiet=quiet, cutoff=cutoff,
                    codes=count, channels=channels, place=pixel * channels + channel,
-                   threshold=threshold)
+                   threshold=threshold, best=best)
+
+    @classmethod
+    def luts(cls, *, mean: int = 1, best: int = 0, **options: Any) -> int:
+        """Return the LUTs that are set aside: registers and adders for each step of one class."""
+        del options
+        return BEST_LUTS if best else cls.lut + STEP_LUTS * (mean - 1)
+
+    @classmethod
+    def blocks(cls, *, mean: int = 1, best: int = 0, **options: Any) -> int:
+        """Return the block RAMs for scores and sums of all classes: one alone has registers."""
+        del options
+        return SUM_BLOCKS if mean > 1 and best else 0
 
     @property
     def pins(self) -> Mapping[str, PinUse]:
@@ -113,14 +139,16 @@ class EventPin(EventSink):
 
     def parameters(self, clk_hz: int) -> Mapping[str, Any]:
         names = ("codes", "channels", "place", "mean", "quiet", "cutoff")
-        return {**{name: getattr(self, name) for name in names}, "pin": self.pin}
+        return {**{name: getattr(self, name) for name in names}, "pin": self.pin,
+                "best": bool(self.best)}
 
     def to_json(self) -> dict[str, Any]:
         return {"kind": self.name, **asdict(self)}
 
     @classmethod
     def from_json(cls, entry: Mapping[str, Any]) -> "EventPin":
-        return cls(**{field.name: entry[field.name] for field in fields(cls)})
+        return cls(**{field.name: entry[field.name] for field in fields(cls)
+                      if field.name in entry})
 
     def far_end(self, clk_hz: float) -> FarEnd:
         """Return somebody who watches the pin, see :meth:`seen`."""
@@ -133,10 +161,13 @@ class EventPin(EventSink):
 
     def events(self, codes: ArrayLike) -> Sequence[int]:
         """Return the steps of events for codes [steps, ...] of the output."""
-        sums = sums_of(codes, self.mean)[:, self.number]
+        everything = sums_of(codes, self.mean)
+        sums = everything[:, self.number]
+        counts = (everything.argmax(axis=1) == self.number) | (not self.best)
+        counts &= sums >= self.cutoff
         found: list[int] = []
         for step in range(self.mean - 1, len(sums)):
-            if sums[step] >= self.cutoff and (not found or step - found[-1] > self.quiet):
+            if counts[step] and (not found or step - found[-1] > self.quiet):
                 found.append(step)
         return found
 

@@ -13,11 +13,13 @@ from nnef_hw.arithmetic.numerics import IntArray, QType
 from nnef_hw.boards.interfaces.interface import ChosenSink, Option, Result
 from nnef_hw.errors import TargetError, UsageError
 
-__all__ = ["MEAN_OPTIONS", "MOST_STEPS", "EventSink", "Occurrence", "check_steps", "least_sum",
-           "scores_of", "sums_of"]
+__all__ = ["MEAN_OPTIONS", "MOST_STEPS", "SUM_BLOCKS", "EventSink", "Occurrence", "check_steps",
+           "least_sum", "scores_of", "sums_of"]
 
 MOST_STEPS = 16
 """Steps of a mean, at most."""
+SUM_BLOCKS = 2
+"""Block RAMs for scores of earlier steps and their sums, of all classes."""
 MEAN_OPTIONS = (
     Option("threshold", float, "least mean of its scores (0.5)"),
     Option("mean", int, f"steps of the mean, 1 to {MOST_STEPS} (1)"),

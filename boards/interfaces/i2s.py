@@ -30,6 +30,7 @@ class I2s(Microphone):
     board_pins = {"i2s_bclk": Direction.OUTPUT, "i2s_ws": Direction.OUTPUT,
                   "i2s_data": Direction.INPUT}
     lut = 120
+    bram = 1
     hardware = "nnef_hw.boards.hardware.microphones.i2s:I2sReceiver"
     clocks = FRAME_BITS
 

@@ -184,6 +184,8 @@ class ChosenSource(Source):
     """Names of the pins that it needs of a board."""
     lut: ClassVar[int]
     """LUTs that are set aside for its hardware."""
+    bram: ClassVar[int] = 0
+    """Block RAMs that are set aside for its hardware."""
     input: str
     """Name of the input that it feeds."""
 
@@ -234,6 +236,18 @@ class ChosenSink(Sink):
     """LUTs that are set aside for its hardware."""
     output: str
     """Name of the output that goes there."""
+
+    @classmethod
+    def luts(cls, **options: Any) -> int:
+        """Return the LUTs that are set aside for its hardware, with such options."""
+        del options
+        return cls.lut
+
+    @classmethod
+    def blocks(cls, **options: Any) -> int:
+        """Return the block RAMs that are set aside for its hardware, with such options."""
+        del options
+        return 0
 
     @property
     def given(self) -> Mapping[str, object]:

@@ -40,6 +40,7 @@ class Pdm(Microphone):
     protocol = "PDM"
     board_pins = {"pdm_clk": Direction.OUTPUT, "pdm_data": Direction.INPUT}
     lut = 680
+    bram = 3
     hardware = "nnef_hw.boards.hardware.microphones.pdm:PdmReceiver"
 
     def __post_init__(self) -> None:

@@ -32,6 +32,7 @@ class SpiAdc(Microphone):
     board_pins = {"adc_cs_n": Direction.OUTPUT, "adc_sck": Direction.OUTPUT,
                   "adc_data": Direction.INPUT}
     lut = 130
+    bram = 1
     hardware = "nnef_hw.boards.hardware.microphones.spi_adc:SpiAdcReceiver"
     clocks = 2 * WORD_BITS
     leading: ClassVar[int] = 4

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from nnef_hw.arithmetic.numerics import QType
 from nnef_hw.boards.interfaces.events import (
     MEAN_OPTIONS,
+    SUM_BLOCKS,
     EventSink,
     Occurrence,
     check_steps,
@@ -94,6 +95,12 @@ class UartText(EventSink):
     board_pins = {PIN: Direction.OUTPUT}
     lut = 450
     hardware = "nnef_hw.boards.hardware.events.event_text:EventText"
+
+    @classmethod
+    def blocks(cls, *, mean: int = 1, **options: Any) -> int:
+        """Return the block RAMs for scores and sums of earlier steps."""
+        del options
+        return SUM_BLOCKS if mean > 1 else 0
 
     @classmethod
     def of(cls, result: Result, available: Mapping[str, int], *, names: str | None = None,

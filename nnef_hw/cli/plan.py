@@ -48,12 +48,20 @@ def add_commands(commands: Commands) -> None:
         help="where an input comes from in place of the host, as for build: boards need its pins, "
         "and keep up with it",
     )
+    sub.add_argument(
+        "--sink",
+        action="append",
+        default=[],
+        dest="sinks",
+        metavar="[OUTPUT=]NAME",
+        help="where an output goes besides the host, as for build: boards need its pins, and room",
+    )
     add_scheme(sub)
 
 
 def _plan(options: argparse.Namespace) -> int:
     from nnef_hw.boards import find_boards
-    from nnef_hw.boards.interfaces import find_source
+    from nnef_hw.boards.interfaces import find_sink, find_source
     from nnef_hw.flow.fixed import doubts
     from nnef_hw.flow.options import check_wishes
     from nnef_hw.flow.survey import outlooks
@@ -83,6 +91,7 @@ def _plan(options: argparse.Namespace) -> int:
             clock_mhz=options.freq,
             target_fps=options.target_fps,
             sources=[find_source(text) for text in options.sources],
+            sinks=[find_sink(text) for text in options.sinks],
             say=show,
         )
     if options.json:

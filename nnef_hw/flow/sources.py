@@ -28,8 +28,12 @@ def with_interfaces(board: Board, link: HostLink, wishes: Sequence[SourceWish | 
         If it lacks pins for them or for the link.
     """
     plan_pins(board, (link, *wishes))
-    more = sum(wish.kind.lut for wish in wishes)
-    return replace(board, link_lut=board.link_lut + more) if wishes else board
+    luts, blocks = (
+        sum(wish.luts for wish in wishes), sum(wish.blocks for wish in wishes),
+    )  # fmt: skip
+    if not wishes:
+        return board
+    return replace(board, link_lut=board.link_lut + luts, link_bram=board.link_bram + blocks)
 
 
 def bind_sources(wishes: Sequence[SourceWish], graph: Graph) -> tuple[ChosenSource, ...]:

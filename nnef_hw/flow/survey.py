@@ -16,11 +16,12 @@ from nnef_hw.architectures import (
     unable_architectures,
 )
 from nnef_hw.boards import Board
-from nnef_hw.boards.interfaces import DEFAULT_LINK, SourceWish
+from nnef_hw.boards.interfaces import DEFAULT_LINK, SinkWish, SourceWish
 from nnef_hw.errors import ErrorGroup, NnefHwError, TargetError
 from nnef_hw.flow.choice import Candidates
 from nnef_hw.flow.fixed import DEFAULT_SCHEME, quantize_model, rough
 from nnef_hw.flow.remedy import Asked, Narrowed, Ways, remedied
+from nnef_hw.flow.sinks import bind_sinks
 from nnef_hw.flow.sources import wanted_rate, with_interfaces
 from nnef_hw.hardware.devices import Target
 from nnef_hw.ir import Graph, Stage
@@ -52,6 +53,7 @@ def outlooks(
     clock_mhz: float | None = None,
     target_fps: float | None = None,
     sources: Sequence[SourceWish] = (),
+    sinks: Sequence[SinkWish] = (),
     say: Callable[[str], None] = lambda what: None,
 ) -> list[Outlook]:
     """Plan a model for every board; return the outlooks in the order of the boards.
@@ -64,6 +66,8 @@ def outlooks(
         See :func:`survey`.
     sources
         Where inputs come from in place of the host: what decides the rate if nobody else does.
+    sinks
+        Where outputs go besides the host.
     say
         Called with the current work.
 
@@ -76,7 +80,7 @@ def outlooks(
     fixed = roughly_fixed(graph, samples, scheme, stream)
     least_fps = wanted_rate(None, sources, fixed) or 0.0
     target_fps = wanted_rate(target_fps, sources, fixed)
-    able, refused = _with_sources(targets, clock_mhz, sources)
+    able, refused = _with_interfaces(fixed, targets, clock_mhz, sources, sinks)
     with processes_for(len(able)) as pool:
         found = survey(
             fixed,
@@ -93,16 +97,24 @@ def outlooks(
     return [rows[target.name] for target in targets]
 
 
-def _with_sources(
-    targets: Sequence[Target], clock_mhz: float | None, sources: Sequence[SourceWish]
+def _with_interfaces(
+    fixed: Graph,
+    targets: Sequence[Target],
+    clock_mhz: float | None,
+    sources: Sequence[SourceWish],
+    sinks: Sequence[SinkWish],
 ) -> tuple[list[Target], dict[str, Outlook]]:
-    """Return the boards that have pins for sources, and why others are refused, by name."""
+    """Return the boards that can have sources and sinks, and why others are refused, by name."""
+    wishes = (*sources, *sinks)
     able: list[Target] = []
     refused: dict[str, Outlook] = {}
     for target in targets:
         try:
-            whole = isinstance(target, Board) and bool(sources)
-            able.append(with_interfaces(target, DEFAULT_LINK, sources) if whole else target)
+            if isinstance(target, Board) and wishes:
+                bind_sinks(sinks, fixed, target)
+                able.append(with_interfaces(target, DEFAULT_LINK, wishes))
+            else:
+                able.append(target)
         except TargetError as error:
             refused[target.name] = _refused(target, clock_mhz or target.clock_mhz, error)
     return able, refused

@@ -12,9 +12,9 @@ from nnef_hw.arithmetic.numerics import QType
 from nnef_hw.boards import find_board
 from nnef_hw.boards.hardware.core import LinkedCore
 from nnef_hw.boards.hardware.events.event_text import EventText
-from nnef_hw.boards.hardware.leds import ClassLeds
+from nnef_hw.boards.hardware.leds import ClassLeds, EventOnPin
 from nnef_hw.boards.hardware.tokens.writer import TextWriter
-from nnef_hw.boards.interfaces import ChipLoop, ClassOnLeds, I2s, Pdm, Result, UartText
+from nnef_hw.boards.interfaces import SOURCES, ChipLoop, ClassOnLeds, EventPin, Result, UartText
 
 pytestmark = pytest.mark.system
 
@@ -59,26 +59,36 @@ def test_class_on_leds_fits_its_budget_on_up5k(classes, leds, lanes, bits, tmp_p
 
 
 @pytest.mark.synth
-@pytest.mark.parametrize(("mean", "blocks"), [(1, 0), (16, 3)])
+@pytest.mark.parametrize(("mean", "blocks"), [(1, 0), (16, 2)])
 def test_a_line_of_text_fits_its_budget_on_up5k(mean, blocks, tmp_path):
     layout = data.StructLayout({"data": data.ArrayLayout(signed(8), 1), "last": 1})
     scores = QType(8, signed=True, scale=1 / 256, zero_point=-128)
     result = Result("y", (4,), image=(1, 1, 4), qtype=scores)
     sink = UartText.of(result, {}, names="yes/no/stop/go", mean=mean)
     logic_cells, memories = synthesized(EventText(layout, **sink.parameters(24_000_000)), tmp_path)
-    assert memories <= blocks
+    assert memories <= blocks == UartText.blocks(mean=mean)
     assert 150 < logic_cells <= UartText.lut
 
 
 @pytest.mark.synth
-@pytest.mark.parametrize(
-    ("source", "blocks"), [(I2s("x", 16_000, 512), 1), (Pdm("x", 16_000, 512), 3)]
-)
-def test_microphones_fit_their_budgets_on_up5k(source, blocks, tmp_path):
+@pytest.mark.parametrize("options", [{}, {"mean": 16}, {"best": 1}, {"mean": 16, "best": 1}])
+def test_a_pin_fits_its_budget_on_up5k(options, tmp_path):
+    layout = data.StructLayout({"data": data.ArrayLayout(signed(8), 1), "last": 1})
+    scores = QType(8, signed=True, scale=1 / 256, zero_point=-128)
+    sink = EventPin.of(Result("y", (4,), image=(1, 1, 4), qtype=scores), {"alert": 1}, **options)
+    logic_cells, memories = synthesized(EventOnPin(layout, **sink.parameters(1)), tmp_path)
+    assert memories == EventPin.blocks(**options)
+    assert 10 < logic_cells <= EventPin.luts(**options), logic_cells
+
+
+@pytest.mark.synth
+@pytest.mark.parametrize("kind", SOURCES)
+def test_microphones_fit_their_budgets_on_up5k(kind, tmp_path):
+    source = kind("x", 16_000, 512)
     layout = data.StructLayout({"data": data.ArrayLayout(signed(16), 1), "last": 1})
     receiver = source.hardware_class()(layout, **source.parameters(36_750_000))
     logic_cells, memories = synthesized(receiver, tmp_path)
-    assert memories <= blocks
+    assert memories == source.bram
     assert 50 < logic_cells <= source.lut
 
 

@@ -46,10 +46,10 @@ def watched(sink, frames, port):
                 codes = [int(code) for code in beat]
                 ctx.set(dut.i.payload, {"data": codes, "last": n == len(frame) - 1})
                 ctx.set(dut.i.valid, 1)
-                assert ctx.get(dut.i.ready)
-                await ctx.tick()
+                assert ctx.get(dut.i.ready) or sink.best
+                await ctx.tick().until(dut.i.ready)
                 ctx.set(dut.i.valid, 0)
-                for _ in range(n % 3):
+                for _ in range(n % 3 + sink.best):
                     await ctx.tick()
             level = ctx.get(dut.alert)
             if level and not before:
@@ -78,6 +78,23 @@ def test_events_are_those_of_the_model(image, lanes, mean, quiet, rng):
     assert watched(sink, frames, Port(image, lanes)) == expected
 
 
+@pytest.mark.parametrize(("image", "lanes"), [((1, 1, 3), 1), ((1, 1, 5), 2), ((4, 1, 1), 1)])
+@pytest.mark.parametrize(("mean", "quiet"), [(1, 1), (3, 4)])
+def test_the_greatest_of_all_counts(image, lanes, mean, quiet, rng):
+    """Scores that are high for several classes are no event of all but one."""
+    count = image[0] * image[1] * image[2]
+    frames = rng.integers(0, 4, (120, count)) * 40
+    result = Result("y", (count,), image=image, qtype=S8)
+    options = {"number": 1, "mean": mean, "quiet": quiet, "threshold": 0.7}
+    sink = EventPin.of(result, PINS, best=1, **options)
+    expected = sink.events(frames)
+    assert len(expected) > 1
+    assert expected != EventPin.of(result, PINS, **options).events(frames)
+    sums = np.stack([frames[max(0, n + 1 - mean) : n + 1].sum(axis=0) for n in range(120)])
+    assert all(sums[n].argmax() == 1 for n in expected)
+    assert watched(sink, frames, Port(image, lanes)) == expected
+
+
 def test_a_mean_equal_to_the_threshold_is_an_event():
     sink = EventPin.of(Result("y", (2,), qtype=S8), PINS, threshold=0.5, mean=2, quiet=1)
     assert sink.cutoff == 0
@@ -90,7 +107,7 @@ def test_options_are_read_and_kept():
         "scores", {"number": 2, "threshold": 0.9, "mean": 3},
     )  # fmt: skip
     sink = EventPin.of(Result("scores", (3,), qtype=S8), PINS, **dict(wish.options))
-    assert sink.given == {"number": 2, "threshold": 0.9, "mean": 3, "quiet": 32}
+    assert sink.given == {"number": 2, "threshold": 0.9, "mean": 3, "quiet": 32, "best": 0}
     assert sink_of(json.loads(json.dumps(sink.to_json()))) == sink
 
 
@@ -113,6 +130,7 @@ def test_wrong_options_are_refused(text, match):
         ({"number": 3}, "there is no class 3; its 3 scores have the numbers 0 to 2"),
         ({"mean": 17}, "mean=17 is not within 1 to 16"),
         ({"quiet": 0}, "quiet=0 is no step"),
+        ({"best": 2}, "best=2 is neither 0 nor 1"),
         ({"threshold": 1.0}, r"a threshold of 1 is not within its scores, 0 to 0\.996094"),
         ({"threshold": 0.0}, "a threshold of 0 is not within its scores"),
     ],

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from nnef_hw.boards.interfaces import find_source
+from nnef_hw.boards.interfaces import find_sink, find_source
 from nnef_hw.flow.sources import wanted_rate
 from nnef_hw.frontend import save
 from nnef_hw.frontend.audio_front import LogMelFront, put_in_front
@@ -86,3 +86,28 @@ def test_a_plan_says_which_boards_keep_up(ear, cli):
     assert fast.status == 0, fast.err
     rows = {row["board"]: row for row in fast.json["boards"]}
     assert rows["tang_nano_20k"]["cycles_per_inference"] <= 54_000
+
+
+def test_a_plan_has_room_for_sinks(ear, cli):
+    """Boards need their pins; what they take is in the plan."""
+    del ear
+    arguments = (
+        "plan", "ear.nnef.tgz", "--front", "front.toml", "--stream", "time", "--calibrate",
+        "samples.npz", "--board", "tang_nano_20k,fomu_pvt", "--json",
+    )  # fmt: skip
+    plain = {row["board"]: row for row in cli(*arguments).json["boards"]}
+    assert find_sink("uart_text:mean=4").blocks == 2
+    assert find_sink("uart_text").blocks == 0
+    result = cli(*arguments, "--source", "i2s", "--sink", "pin:threshold=-3")
+    assert result.status == 0, result.err
+    rows = {row["board"]: row for row in result.json["boards"]}
+    assert (
+        "'fomu_pvt' has no pins i2s_bclk, i2s_ws, i2s_data, which the source i2s needs"
+        in rows["fomu_pvt"]["refusal"]
+    )
+    one, other = (row["tang_nano_20k"] for row in (rows, plain))
+    assert round((one["lut"] - other["lut"]) * 20_736) == 120 + 90
+    assert round((one["bram"] - other["bram"]) * 46) == 1
+    result = cli(*arguments, "--sink", "pin:number=3")
+    assert result.status == 2
+    assert "there is no class 3" in result.out + result.err
