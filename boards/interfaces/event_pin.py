@@ -84,7 +84,7 @@ class EventPin(EventSink):
     """Name of the pin."""
     board_pins = {"alert": Direction.OUTPUT}
     lut = 90
-    hardware = "nnef_hw.boards.hardware.leds:EventOnPin"
+    hardware = "nnef_hw.boards.hardware.events.event_pin:EventOnPin"
 
     @classmethod
     def of(cls, result: Result, available: Mapping[str, int], *, number: int = 0,

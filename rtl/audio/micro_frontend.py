@@ -6,7 +6,8 @@ from amaranth.lib.wiring import In, Out
 
 from nnef_hw import parts
 from nnef_hw.arithmetic.numerics import signed_bits
-from nnef_hw.parts.audio.front_program import HIGHEST, ROOT_STEPS, SAMPLES, FrontProgram
+from nnef_hw.parts.audio.front_program import HIGHEST, ROOT_STEPS, FrontProgram
+from nnef_hw.parts.audio.front_transform import SAMPLES
 from nnef_hw.parts.audio.program import (
     ADDRESS_BITS,
     FIELDS,

@@ -11,8 +11,9 @@ from amaranth.lib.wiring import In, Out
 from nnef_hw.arithmetic.numerics import QType
 from nnef_hw.boards import find_board
 from nnef_hw.boards.hardware.core import LinkedCore
+from nnef_hw.boards.hardware.events.event_pin import EventOnPin
 from nnef_hw.boards.hardware.events.event_text import EventText
-from nnef_hw.boards.hardware.leds import ClassLeds, EventOnPin
+from nnef_hw.boards.hardware.leds import ClassLeds
 from nnef_hw.boards.hardware.tokens.writer import TextWriter
 from nnef_hw.boards.interfaces import SOURCES, ChipLoop, ClassOnLeds, EventPin, Result, UartText
 

@@ -13,7 +13,7 @@ from amaranth.sim import Simulator
 from audio import sounds
 
 from nnef_hw.arithmetic.numerics import QType
-from nnef_hw.boards.hardware.leds import EventOnPin
+from nnef_hw.boards.hardware.events.event_pin import EventOnPin
 from nnef_hw.boards.interfaces import EventPin, Feed, I2s, Result, find_sink, sink_of
 from nnef_hw.errors import TargetError, UsageError
 from nnef_hw.frontend import save

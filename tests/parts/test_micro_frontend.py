@@ -16,7 +16,8 @@ from nnef_hw.arithmetic.audio.micro_frontend import MicroFrontend
 from nnef_hw.arithmetic.numerics import QType, Requant, choose_requant
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.parts.audio.front_cycles import front_cycles
-from nnef_hw.parts.audio.front_program import SAMPLES, FrontProgram
+from nnef_hw.parts.audio.front_program import FrontProgram
+from nnef_hw.parts.audio.front_transform import SAMPLES
 from nnef_hw.parts.audio.program import Instruction, Kind, Op, Place, Program, Register
 from nnef_hw.sim.fast_runner import FastRunner
 
