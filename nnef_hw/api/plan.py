@@ -13,7 +13,7 @@ from rich.console import RenderableType
 
 from nnef_hw.api.build import Build
 from nnef_hw.api.show import Shown, framed, printed
-from nnef_hw.architecture.architecture import Timeline
+from nnef_hw.architecture.timeline import Timeline
 from nnef_hw.architectures import find_architecture
 from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.boards.interfaces import (

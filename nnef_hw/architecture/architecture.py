@@ -15,25 +15,22 @@ from itertools import chain, count
 from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
 from nnef_hw.architecture.room import WeightRoom
+from nnef_hw.architecture.stored import StoredImage
+from nnef_hw.architecture.timeline import Timeline, Work
 from nnef_hw.errors import NnefHwError, UsageError
 from nnef_hw.hardware.devices import Resources, Target
 from nnef_hw.ir import Graph
 from nnef_hw.parts.base.untyped import Hardware
-from nnef_hw.parts.readers.reader import Reader
 from nnef_hw.parts.streams.stream import make_fifo
 from nnef_hw.report.model.report import Insides
 
 __all__ = [
-    "Activity",
     "AnyArchitecture",
     "Architecture",
     "Kept",
     "AcceleratorPlan",
     "Port",
     "Station",
-    "StoredImage",
-    "Timeline",
-    "Work",
     "border_queues",
     "port_labels",
     "queued_ports",
@@ -117,54 +114,6 @@ def border_queues(inputs: Sequence[Port], outputs: Sequence[Port], target: Targe
             )  # fmt: skip
             total += queue.resources(target.device) + _TENSOR_LINK
     return total
-
-
-class StoredImage(Protocol):
-    """Contents of a memory beside the FPGA, and how a design reads them."""
-
-    @property
-    def kind(self) -> str:
-        """Name of the memory for users."""
-
-    @property
-    def address(self) -> int:
-        """First byte of the image."""
-
-    @property
-    def read(self) -> str:
-        """Command that reads it."""
-
-    @property
-    def data(self) -> bytes:
-        """The image."""
-
-    @property
-    def words(self) -> int:
-        """Words of 16 bits that it has."""
-
-    @property
-    def is_loaded(self) -> bool:
-        """The host fills the memory over the link."""
-
-    @property
-    def part(self) -> Reader:
-        """Part that reads the memory."""
-
-    @property
-    def memory(self) -> StoringMemory:
-        """Kind of the memory."""
-
-
-class StoringMemory(Protocol):
-    """A memory that holds an image, as its model in simulation has to know it."""
-
-    @property
-    def model(self) -> str:
-        """Module and class of its model."""
-
-    @property
-    def clock_mhz(self) -> float:
-        """Clock of the memory in MHz."""
 
 
 class Station(Protocol):
@@ -278,56 +227,6 @@ class AcceleratorPlan(Protocol):
 
     def dumps(self) -> str:
         """Return the text of ``plan.json``."""
-
-
-@dataclass(frozen=True, slots=True)
-class Activity:
-    """Activity of one station in the steps of a timeline; in other cycles the station is starved.
-
-    Parameters
-    ----------
-    name
-        Name of the layer, or of an input.
-    busy
-        Cycles per step in which it takes a word.
-    waiting
-        Cycles per step in which a word is there and cannot be taken: earlier results have to leave.
-    """
-
-    name: str
-    busy: tuple[int, ...]
-    waiting: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Timeline:
-    """One steady frame, which repeats; it begins as a first input takes a frame's first beat.
-
-    Parameters
-    ----------
-    interval
-        Cycles of the frame.
-    step
-        Cycles of a step; the last one may be shorter.
-    inputs
-        What the inputs do.
-    blocks
-        What the stations do, in the order of the plan.
-    """
-
-    interval: int
-    step: int
-    inputs: tuple[Activity, ...]
-    blocks: tuple[Activity, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """Cycles in which a station takes words, has them wait, and has none."""
-
-    busy: int
-    waiting: int
-    starved: int
 
 
 P = TypeVar("P", bound=AcceleratorPlan)

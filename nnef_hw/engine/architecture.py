@@ -7,8 +7,9 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
-from nnef_hw.architecture.architecture import Architecture, Kept, Timeline, Work
+from nnef_hw.architecture.architecture import Architecture, Kept
 from nnef_hw.architecture.room import WeightRoom
+from nnef_hw.architecture.timeline import Timeline, Work
 from nnef_hw.arithmetic.records import Fields, JsonObject
 from nnef_hw.engine.layers.layer import Shape
 from nnef_hw.engine.layers.network import lower

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from nnef_hw.architecture.architecture import Activity, Timeline
+from nnef_hw.architecture.timeline import Activity, Timeline
 from nnef_hw.boards import BOARDS
 from nnef_hw.engine.planning.plan import EnginePlan, LayerStation, TailStation
 from nnef_hw.engine.planning.resources import array_resources

@@ -8,7 +8,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from nnef_hw.architecture.architecture import AcceleratorPlan, Port, StoredImage
+from nnef_hw.architecture.architecture import AcceleratorPlan, Port
+from nnef_hw.architecture.stored import StoredImage
 from nnef_hw.boards import find_board
 from nnef_hw.boards.hardware.memory_pins import package_ports
 from nnef_hw.rtl.readers.pads import padded_top, pads_verilog

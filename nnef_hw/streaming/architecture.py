@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from nnef_hw.architecture.architecture import Architecture, Timeline, Work
+from nnef_hw.architecture.architecture import Architecture
 from nnef_hw.architecture.room import WeightRoom
+from nnef_hw.architecture.timeline import Timeline, Work
 from nnef_hw.arithmetic.records import JsonObject
 from nnef_hw.errors import NnefHwError, UsageError
 from nnef_hw.hardware.devices import Target

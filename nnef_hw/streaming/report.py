@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from nnef_hw.architecture.architecture import Activity, Timeline
+from nnef_hw.architecture.timeline import Activity, Timeline
 from nnef_hw.boards import BOARDS
 from nnef_hw.hardware.devices import Target
 from nnef_hw.ir import Graph, stream_image

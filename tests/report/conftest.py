@@ -4,7 +4,7 @@ import copy
 
 import pytest
 
-from nnef_hw.architecture.architecture import Activity, Timeline
+from nnef_hw.architecture.timeline import Activity, Timeline
 from nnef_hw.report.model.conversion import from_json
 from nnef_hw.report.model.report import Report
 from nnef_hw.report.pages.html import write_html

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nnef_hw.architecture.architecture import Timeline
+from nnef_hw.architecture.timeline import Timeline
 from nnef_hw.report.model.device import Floorplan
 from nnef_hw.report.model.report import Report
 from nnef_hw.report.pages.floorplan import draw_floorplan

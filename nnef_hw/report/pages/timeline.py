@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from nnef_hw.architecture.architecture import Activity, Timeline
+from nnef_hw.architecture.timeline import Activity, Timeline
 from nnef_hw.report.model.report import Report
 from nnef_hw.report.wording import units
 

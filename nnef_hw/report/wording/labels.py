@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from nnef_hw.architecture.architecture import Activity, Timeline
+from nnef_hw.architecture.timeline import Activity, Timeline
 from nnef_hw.report.model.device import Floorplan
 from nnef_hw.report.model.report import Report
 

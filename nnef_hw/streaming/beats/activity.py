@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.architecture.architecture import Activity, Timeline, Work
+from nnef_hw.architecture.timeline import Activity, Timeline, Work
 from nnef_hw.streaming.beats.beats import Trace, trace_beats
 from nnef_hw.streaming.foldings.plan import StreamingPlan
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import ClassVar
 
-from nnef_hw.architecture.architecture import Port, StoredImage
+from nnef_hw.architecture.architecture import Port
+from nnef_hw.architecture.stored import StoredImage
 from nnef_hw.arithmetic.records import JsonObject
 from nnef_hw.hardware.devices import Device, Resources, find_device
 from nnef_hw.ir import Graph

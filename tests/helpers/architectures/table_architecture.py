@@ -13,7 +13,8 @@ from amaranth import Cat, Module, Signal
 from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from nnef_hw.architecture.architecture import Activity, Architecture, Port, Timeline, Work
+from nnef_hw.architecture.architecture import Architecture, Port
+from nnef_hw.architecture.timeline import Activity, Timeline, Work
 from nnef_hw.errors import ShortageError, TargetError, UnsupportedError, UsageError, raise_all
 from nnef_hw.hardware.devices import Resources, find_device
 from nnef_hw.hardware.geometry.blockram import tile_memory
