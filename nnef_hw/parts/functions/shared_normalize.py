@@ -32,7 +32,6 @@ class SharedNormalize(Normalize):
     """
 
     component = "nnef_hw.rtl.functions.shared_normalize:SharedNormalize"
-    unshown = "constants come from ports: tests/rtl/engine has them with a sequence of layers"
     trained_sizes = (
         "epsilon_bits", "offset_bits", "fraction", "finer_steps", "least_shift", "farther_steps",
     )  # fmt: skip

@@ -18,6 +18,7 @@ from examples import (
     products,
     readers,
     requantizers,
+    shared,
     streams,
     tables,
     windows,
@@ -29,7 +30,7 @@ __all__ = ["EXAMPLES", "MEASURED"]
 EXAMPLES: Mapping[str, Mapping[str, Example]] = {
     **tables.TABLES, **functions.FUNCTIONS, **pixels.PIXELS, **images.IMAGES, **streams.STREAMS,
     **windows.WINDOWS, **arrays.ARRAYS, **products.PRODUCTS, **contractions.CONTRACTIONS,
-    **requantizers.REQUANTIZERS, **audio.AUDIO,
+    **requantizers.REQUANTIZERS, **audio.AUDIO, **shared.SHARED,
 }  # fmt: skip
 MEASURED: Measured = {
     **tables.MEASURED, **functions.MEASURED, **pixels.MEASURED, **images.MEASURED,

@@ -230,7 +230,7 @@ def large_writers(device):
             zero_point=zero_point,
         )  # fmt: skip
         note = dict(zip(FIELDS, values, strict=True))
-        yield Example(part=part, note=note, component=Written(part))
+        yield Example(part=part, note=note, component=partial(Written, part))
 
 
 MEASURED: Measured = {"weight writer": large_writers}

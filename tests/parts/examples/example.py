@@ -99,7 +99,7 @@ class Example:
     typical
         Whether LUTs are fitted to a measured size, whose contents are like those of others.
     component
-        What is measured, if it is not what the part builds.
+        Makes what is run and measured, if that is not what the part builds.
     """
 
     part: Part
@@ -117,12 +117,12 @@ class Example:
     nightly: bool = False
     note: Mapping[str, int | str] = field(default_factory=dict)
     typical: bool = True
-    component: Any = None
+    component: Callable[[], Any] | None = None
 
     def build(self) -> Any:
         """Return the component."""
         if self.component is not None:
-            return self.component
+            return self.component()
         return self.part.build(**self.contents)
 
     def compute(self, component: Any, operands: Sequence[IntArray]) -> Mapping[str, IntArray]:

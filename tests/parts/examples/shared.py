@@ -1,17 +1,26 @@
-"""A normalization whose constants come from outside: for one layer, then for another one."""
+# amaranth: UnusedElaboratable=no
+"""Examples of parts that several layers share, whose constants come from ports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
-import pytest
 from amaranth.hdl import Array, Const, Module, Signal
 from amaranth.lib import wiring
-from examples.example import RAM
-from sweeps import covering
 
+from examples.example import RAM, Example, ends, swept
 from nnef_hw import parts
 from nnef_hw.arithmetic.normalization import NormalizeRequant
 from nnef_hw.arithmetic.numerics import signed_bits
 from nnef_hw.parts.functions.normalize import SPACINGS
-from nnef_hw.sim.pysim import run_stream
+
+__all__ = ["SHARED"]
+
+PIXELS, ZERO_POINT = 4, 12
+LAYERS = ((5, 21, 10, 3, 0, 255), (1 << 20, 26, 8, 28, 0, 15), (0, 23, 13, 205, 128, 254))
+"""Epsilon, shift, fraction, zero point and limits of each layer."""
 
 
 def highest(part):
@@ -20,8 +29,6 @@ def highest(part):
 
 class Fed(wiring.Component):
     """The part with the constants of each layer, of which each has some pixels."""
-
-    unproved = "of a test"
 
     def __init__(self, part, requants, constants, zero_point, pixels):
         self.part, self.requants, self.constants = part, requants, constants
@@ -70,18 +77,15 @@ class Fed(wiring.Component):
         return m
 
 
-def check(rng, stall, *, channels, spacing, signed=True, centered=True, pixels=4):
-    lo, hi = (-128, 127) if signed else (0, 255)
-    codes = rng.integers(lo, hi + 1, (3, pixels, channels))
-    codes[:, 1] = codes[:, 0, :1]
+def normalize(channels, spacing, signed, centered):
+    """Three layers in turn, each with some pixels, of which the second has equal codes."""
+    rng = np.random.default_rng([channels, spacing, signed, centered])
     requants = [
         NormalizeRequant(
             channels=channels, centered=centered, epsilon=epsilon, shift=shift, fraction=fraction,
             zero_point=zero_point, lo=low, hi=high,
         )
-        for epsilon, shift, fraction, zero_point, low, high in (
-            (5, 21, 10, 3, 0, 255), (1 << 20, 26, 8, 28, 0, 15), (0, 23, 13, 205, 128, 254),
-        )
+        for epsilon, shift, fraction, zero_point, low, high in LAYERS
     ]  # fmt: skip
     mults = rng.integers(-65535, 65536, (3, channels))
     offsets = rng.integers(-1 << 15, 1 << 15, (3, channels))
@@ -99,23 +103,27 @@ def check(rng, stall, *, channels, spacing, signed=True, centered=True, pixels=4
         part.constants(requant, mult.tolist(), offset.tolist())
         for requant, mult, offset in zip(requants, mults, offsets, strict=True)
     ]
-    zero_point = 12
-    items = [{"data": [code], "last": 0} for code in codes.ravel().tolist()]
-    component = Fed(part, requants, constants, zero_point, pixels)
-    found = run_stream(component, items, expected=codes.size, stall=stall, rng=rng)
-    expected = [
-        requant.apply(own - zero_point, mult, offset, axis=1)
-        for requant, own, mult, offset in zip(requants, codes, mults, offsets, strict=True)
-    ]
-    assert [item.data[0] for item in found] == np.ravel(expected).tolist()
 
+    def stimulus(rng):
+        lo, hi = ends(8, signed)
+        codes = rng.integers(lo, hi + 1, (3, PIXELS, channels))
+        codes[:, 1] = codes[:, 0, :1]
+        return [codes.reshape(-1, 1)]
 
-@pytest.mark.parametrize(
-    ("channels", "spacing", "signed", "centered"),
-    covering([1, 2, 6, 13], SPACINGS, [False, True], [False, True]),
-)
-@pytest.mark.parametrize("stall", [0.0, 0.5])
-def test_layers_in_turn(channels, spacing, signed, centered, stall, rng):
-    check(
-        rng, stall, channels=channels, spacing=spacing, signed=signed, centered=centered,
+    def results(operands):
+        codes = operands[0].reshape(3, PIXELS, channels)
+        found = [
+            requant.apply(own - ZERO_POINT, mult, offset, axis=1)
+            for requant, own, mult, offset in zip(requants, codes, mults, offsets, strict=True)
+        ]
+        return {"o": np.concatenate(found).reshape(-1, 1)}
+
+    return Example(
+        part=part, stimulus=stimulus, results=results, frames=3, timed=False,
+        component=partial(Fed, part, requants, constants, ZERO_POINT, PIXELS),
     )  # fmt: skip
+
+
+SHARED: Mapping[str, Mapping[str, Example]] = {
+    "SharedNormalize": swept(normalize, [1, 2, 6, 13], SPACINGS, [False, True], [False, True]),
+}
