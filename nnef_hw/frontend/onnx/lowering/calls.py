@@ -8,9 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.arithmetic.records import AttributeValue
 from nnef_hw.errors import Location, ModelError, UnsupportedError
@@ -24,6 +21,7 @@ from nnef_hw.frontend.onnx.file.model import (
     as_data,
 )
 from nnef_hw.frontend.onnx.file.tensors import is_possible
+from nnef_hw.frontend.onnx.lowering.element_types import cast, contains
 from nnef_hw.ir import Tensor
 from nnef_hw.ir.quantization import rearranged
 
@@ -377,13 +375,13 @@ class OnnxCall:
         float16 is computed like float, int32 like int64; constants are rounded as the type demands.
         """
         if value.data is not None:
-            return self.constant(_cast(value.data, element), element, like=value)
+            return self.constant(cast(value.data, element), element, like=value)
         source = value.type
         if element.dtype == "logical":
             return value if source == element else self.emit("ne", value, 0, element=element)
         if source.dtype != element.dtype:
             value = self.emit("cast", value, element=element)
-        if element.dtype == "integer" and element.bits < 32 and not _contains(element, source):
+        if element.dtype == "integer" and element.bits < 32 and not contains(element, source):
             return self.wrapped(Value(value.tensor, element))
         return Value(value.tensor, element)
 
@@ -400,29 +398,3 @@ class OnnxCall:
         if isinstance(operand, Value):
             return operand
         return self.constant(operand, like.type)
-
-
-def _contains(element: ElementType, source: ElementType) -> bool:
-    """Whether an integer type has all values of another type."""
-    if source.dtype != "integer":
-        return source.dtype == "logical"
-    (lo, hi), (least, most) = element.limits, source.limits
-    return lo <= least and most <= hi
-
-
-def _cast(data: Array, element: ElementType) -> Array:
-    with np.errstate(all="ignore"):
-        if element.dtype == "integer":
-            return element.wrap(np.nan_to_num(np.trunc(data)).astype(np.int64))
-        if element.name == "float16":
-            return data.astype(np.float16)
-        if element.name == "bfloat16":
-            return _round_to_bfloat16(data.astype(np.float32))
-    return data
-
-
-def _round_to_bfloat16(data: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Round to the nearest number with 8 bits of mantissa, halves to even."""
-    bits = data.view(np.uint32).astype(np.uint64)
-    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000
-    return np.where(np.isfinite(data), rounded.astype(np.uint32).view(np.float32), data)

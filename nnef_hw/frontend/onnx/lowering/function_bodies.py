@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from nnef_hw.arithmetic.records import Fields
 from nnef_hw.errors import NnefHwError, UnsupportedError
 from nnef_hw.frontend.onnx.file.checks import check_function
-from nnef_hw.frontend.onnx.file.model import ELEMENT_TYPES, OnnxFunction, OnnxNode
+from nnef_hw.frontend.onnx.file.model import (
+    ELEMENT_TYPES,
+    AttributeReference,
+    OnnxFunction,
+    OnnxGraph,
+    OnnxNode,
+)
 from nnef_hw.frontend.onnx.lowering.calls import Value
 from nnef_hw.frontend.onnx.lowering.protobuf import Decoder
 from nnef_hw.frontend.onnx.lowering.registry import lowering_of
 
-__all__ = ["FunctionBodies"]
+__all__ = ["FunctionBodies", "resolved", "without_inputs"]
 
 _CODES = {element: code for code, element in ELEMENT_TYPES.items()}
 
@@ -93,3 +99,25 @@ def _type_proto(value: Value | None) -> bytes:
         return bytes(TypeProto().SerializeToString())
     proto = helper.make_tensor_type_proto(_CODES[value.type], value.shape)
     return bytes(proto.SerializeToString())
+
+
+def resolved(node: OnnxNode, attrs: Mapping[str, object]) -> OnnxNode:
+    """Return a function's node with the attributes that it takes from the call."""
+    own: dict[str, object] = {}
+    for name, value in node.attrs.items():
+        if isinstance(value, AttributeReference):
+            override = attrs.get(value.name)
+            if override is not None:
+                own[name] = override
+        elif isinstance(value, OnnxGraph):
+            own[name] = replace(value, nodes=tuple(resolved(item, attrs) for item in value.nodes))
+        else:
+            own[name] = value
+    return replace(node, attrs=own)
+
+
+def without_inputs(node: OnnxNode, absent: set[str]) -> OnnxNode:
+    """Return a function's node without the optional inputs that the call leaves out."""
+    if absent.isdisjoint(node.inputs):
+        return node
+    return replace(node, inputs=tuple("" if name in absent else name for name in node.inputs))

@@ -16,7 +16,6 @@ from nnef_hw.frontend.building.whole_steps import whole_steps
 from nnef_hw.frontend.onnx.file.declarations import home_domain, way_out
 from nnef_hw.frontend.onnx.file.model import (
     FLOAT32,
-    AttributeReference,
     Constant,
     OnnxFunction,
     OnnxGraph,
@@ -26,7 +25,11 @@ from nnef_hw.frontend.onnx.file.model import (
 )
 from nnef_hw.frontend.onnx.file.symbols import Symbols
 from nnef_hw.frontend.onnx.lowering.calls import OnnxCall, Value, identifier
-from nnef_hw.frontend.onnx.lowering.function_bodies import FunctionBodies
+from nnef_hw.frontend.onnx.lowering.function_bodies import (
+    FunctionBodies,
+    resolved,
+    without_inputs,
+)  # fmt: skip
 from nnef_hw.frontend.onnx.lowering.hoist_quantization import hoist_quantization
 from nnef_hw.frontend.onnx.lowering.integer_inputs import is_converted
 from nnef_hw.frontend.onnx.lowering.quantized import Quantized, codes, lower_node
@@ -315,7 +318,7 @@ class _Lowering:
             name for name, value in zip(function.inputs, arguments, strict=True) if value is None
         }
         attrs = {**function.attrs, **node.attrs}
-        nodes = [_resolved(_without_inputs(item, absent), attrs) for item in function.nodes]
+        nodes = [resolved(without_inputs(item, absent), attrs) for item in function.nodes]
         scope: Scope = ChainMap(dict(zip(function.inputs, arguments, strict=True)))
         before = len(self.errors)
         with self._nested():
@@ -409,25 +412,3 @@ class _Surroundings:
         found = {name: self._scope.get(name) for name in names if name not in own}
         plain = self._lowering.plain
         return {name: plain(value) for name, value in found.items() if value is not None}
-
-
-def _resolved(node: OnnxNode, attrs: Mapping[str, object]) -> OnnxNode:
-    """Return a function's node with the attributes that it takes from the call."""
-    own: dict[str, object] = {}
-    for name, value in node.attrs.items():
-        if isinstance(value, AttributeReference):
-            override = attrs.get(value.name)
-            if override is not None:
-                own[name] = override
-        elif isinstance(value, OnnxGraph):
-            own[name] = replace(value, nodes=tuple(_resolved(item, attrs) for item in value.nodes))
-        else:
-            own[name] = value
-    return replace(node, attrs=own)
-
-
-def _without_inputs(node: OnnxNode, absent: set[str]) -> OnnxNode:
-    """Return a function's node without the optional inputs that the call leaves out."""
-    if absent.isdisjoint(node.inputs):
-        return node
-    return replace(node, inputs=tuple("" if name in absent else name for name in node.inputs))
