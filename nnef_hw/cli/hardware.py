@@ -1,4 +1,4 @@
-"""Commands for a board on the desk: flash, bench-device, board-report."""
+"""Commands for a board on the desk: flash, bench-device, board-report, record."""
 
 from __future__ import annotations
 
@@ -45,6 +45,46 @@ def add_commands(commands: Commands) -> None:
         "-o", "--output", type=Path, metavar="FILE.json",
         help="where it is written (default: board-report.json in the build's folder)",
     )  # fmt: skip
+
+    sub = add_command(
+        commands, "record", _record, "record the results of a board that a sensor feeds", "build"
+    )
+    sub.add_argument("--port", required=True, help="serial port of the board, or 'sim'")
+    sub.add_argument(
+        "--steps", type=_steps, required=True, metavar="N", help="steps of the network"
+    )
+    sub.add_argument(
+        "-o", "--output", type=Path, required=True, metavar="Y.npz",
+        help="all outputs of the network, an array [N, ...] each",
+    )  # fmt: skip
+
+
+def _steps(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of 1 or more")
+    return int(text)
+
+
+def _record(options: argparse.Namespace) -> int:
+    import numpy as np
+
+    from nnef_hw.arithmetic.records import Fields
+    from nnef_hw.host.manifest import read_manifest
+    from nnef_hw.run.device import open_device, require_sensors
+    from nnef_hw.system.files import atomic_file
+
+    require_sensors(read_manifest(options.build))
+    with open_device(options.build, options.port, progress=True) as board:
+        outputs = board.record(options.steps)
+        counters = board.counters()
+    with atomic_file(options.output) as file:
+        np.savez(file, **Fields(outputs))
+    print_result(options, {
+        "output": str(options.output), "steps": options.steps,
+        "frames": counters.frames, "lost": counters.lost,
+        "shapes": {name: list(value.shape) for name, value in outputs.items()},
+    })  # fmt: skip
+    return 0
 
 
 def _frames(text: str) -> int:

@@ -274,6 +274,19 @@ class Host:
         """
         results = bytearray()
         self._send_all(frame, results)
+        yield from self._listen(results, size)
+
+    def listen(self, size: int) -> Iterator[bytes]:
+        """Yield results that come of themselves, so many bytes at a time, without an end.
+
+        Raises
+        ------
+        LinkError
+            If the board stops answering, or nothing comes for too long.
+        """
+        yield from self._listen(bytearray(), size)
+
+    def _listen(self, results: bytearray, size: int) -> Iterator[bytes]:
         waited = 0.0
         while True:
             while len(results) >= size:

@@ -182,7 +182,8 @@ class Manifest:
     one inference to the next; ``rows`` how inputs take windows of a stream, by name; ``batch``
     how many frames have to come before there is a result. ``is_ip`` says that the build is plain
     IP, which has no board around it. ``loop`` are the purposes of the tensors that the board's own
-    loop joins; None if it has none.
+    loop joins; None if it has none. ``sources`` are the names of inputs that do not come from the
+    host.
     """
 
     model: str
@@ -200,6 +201,7 @@ class Manifest:
     rows: Mapping[str, StreamRows] = field(default_factory=dict)
     is_ip: bool = False
     loop: Roles | None = None
+    sources: tuple[str, ...] = ()
 
     @property
     def roles(self) -> Roles:
@@ -285,6 +287,7 @@ def read_manifest(build: Path) -> Manifest:
                 batch=value.get("batch", 1),
                 is_ip="ip" in value["files"],
                 loop=_roles(value.get("token_loop"), outputs),
+                sources=tuple(item["input"] for item in value.get("sources", ())),
                 rows={
                     name: StreamRows.from_json(item)
                     for name, item in value.get("stream", {}).items()

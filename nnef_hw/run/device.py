@@ -6,6 +6,7 @@ import contextlib
 import logging
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -97,8 +98,8 @@ class Device:
     def _check_weights(self) -> None:
         """Check what a frame gives whose answer only the build's weights have."""
         memory = self.manifest.memory
-        if memory is None:
-            return
+        if memory is None or self.manifest.sources:
+            return  # nobody may send such a frame
         again = "configure the FPGA anew, so that the host fills it" if memory.over_link else (
             "write it with nnef-hw flash"
         )  # fmt: skip
@@ -264,8 +265,7 @@ class Device:
         codes = {
             source.name: source.quantize(samples[source.name]) for source in self.manifest.inputs
         }
-        results = run(codes)
-        return {sink.name: sink.dequantize(results[sink.name]) for sink in self.manifest.outputs}
+        return self._real(run(codes))
 
     def _run_frames(self, codes: Mapping[str, Array]) -> dict[str, NDArray[np.int64]]:
         """Run frames one after the other, without a reset."""
@@ -286,18 +286,42 @@ class Device:
         frames = [
             b"".join(beats.tobytes() for beats in frame) for frame in zip(*tensors, strict=True)
         ]
+        size = sum(sink.frame_bytes for sink in self.manifest.outputs)
+        results = self._track(self.host.infer(frames, size), len(frames), self.manifest.board)
+        return self._parted(list(results)[:count])
+
+    def record(self, steps: int) -> dict[str, NDArray[np.float64]]:
+        """Return the real outputs [N, ...] of the next steps of a board that its sensors feed.
+
+        The network begins anew; sinks of the board go on. Results that come while the host does not
+        read are missing: :meth:`counters` has all frames.
+
+        Raises
+        ------
+        UsageError
+            If the host feeds an input, so that no result comes of itself.
+        LinkError
+            If the board stops answering.
+        """
+        require_sensors(self.manifest)
+        self.host.abort()
+        sizes = [sink.frame_bytes for sink in self.manifest.outputs]
+        found = list(islice(self._track(self.host.listen(sum(sizes)), steps, "steps"), steps))
+        return self._real(self._parted(found))
+
+    def _parted(self, results: Sequence[bytes]) -> dict[str, NDArray[np.int64]]:
+        """Return the codes of all outputs of results, in the bytes of the link."""
         sinks = self.manifest.outputs
         ends = np.cumsum([sink.frame_bytes for sink in sinks])
-        results = list(
-            self._track(self.host.infer(frames, int(ends[-1])), len(frames), self.manifest.board)
-        )
-        parts = np.split(
-            np.stack([np.frombuffer(result, np.uint8) for result in results[:count]]), ends, 1
-        )
+        parts = np.split(np.stack([np.frombuffer(x, np.uint8) for x in results]), ends, 1)
         return {
             sink.name: from_stream(np.ascontiguousarray(part).view(sink.dtype), sink, sink.shape)
             for sink, part in zip(sinks, parts[:-1], strict=True)
         }
+
+    def _real(self, codes: Mapping[str, NDArray[np.int64]]) -> dict[str, NDArray[np.float64]]:
+        """Return the real numbers of the outputs' codes."""
+        return {sink.name: sink.dequantize(codes[sink.name]) for sink in self.manifest.outputs}
 
     def counters(self) -> Counters:
         """Measurements of the board, see docs/protocol.md."""
@@ -345,6 +369,22 @@ class Device:
 
         console = Console(stderr=True)
         return iter(track(results, what, total=total, console=console))
+
+
+def require_sensors(manifest: Manifest) -> None:
+    """Refuse a build of which no result comes without the host.
+
+    Raises
+    ------
+    UsageError
+        If the host feeds an input.
+    """
+    fed = [x.name for x in manifest.inputs if x.name not in manifest.sources]
+    if fed:
+        raise UsageError(
+            f"input {fed[0]!r} of this build comes from the host, so no result comes of itself",
+            remedy="build it with --source, or use nnef-hw run",
+        )
 
 
 @contextlib.contextmanager

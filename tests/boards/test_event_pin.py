@@ -14,11 +14,16 @@ from audio import sounds
 
 from nnef_hw.arithmetic.numerics import QType
 from nnef_hw.boards.hardware.events.event_pin import EventOnPin
-from nnef_hw.boards.interfaces import EventPin, Feed, I2s, Result, find_sink, sink_of
+from nnef_hw.boards.interfaces import EventPin, Feed, I2s, Result, find_sink, sink_of, source_of
 from nnef_hw.errors import TargetError, UsageError
 from nnef_hw.frontend import save
+from nnef_hw.host.manifest import read_manifest
 from nnef_hw.host.streams import to_stream
+from nnef_hw.reference import run_fixed
+from nnef_hw.run.artifacts import BuildFolder
+from nnef_hw.run.device import Device
 from nnef_hw.run.hear import read_wav
+from nnef_hw.sim.board_runner import BoardTransport
 from nnef_hw.testing import GraphBuilder
 
 S8 = QType(8, signed=True, scale=1 / 256, zero_point=-128)
@@ -249,7 +254,7 @@ def test_a_board_hears_what_the_model_hears(cli, ear, tmp_path):
 @pytest.mark.parametrize(
     "source", ["pdm", "spi_adc", pytest.param("mcp3201", marks=pytest.mark.nightly)]
 )
-def test_other_microphones_hear_the_same_samples(source, cli, ear):
+def test_other_microphones_hear_the_same_samples(source, cli, ear, tmp_path):
     result = cli(*ear, "--source", source, "--sink", "pin:threshold=0.45,quiet=1")
     assert result.status == 0, result.err
     result = cli("sim", "out", "--wav", "sound.wav", "--json")
@@ -261,3 +266,42 @@ def test_other_microphones_hear_the_same_samples(source, cli, ear):
     assert 10 < len(told["events"]) < 140
     times = [event["seconds"] - (event["step"] + 1) / 1_000 for event in told["events"]]
     assert 0 < min(times) <= max(times) < 0.0005
+    assert told["page"] == "out/sound.html"
+    page = (tmp_path / "out" / "sound.html").read_text()
+    assert "events as in the fixed-point model" in page
+    assert page.count('class="event"') == len(told["events"])
+    assert page.count('class="score') == 3
+    if source == "spi_adc":
+        _record(tmp_path / "out", cli)
+
+
+def _record(out, cli):
+    """Scores of a session, from wherever it begins in the sound, are those of the model."""
+    build = BuildFolder.open(out)
+    microphone = source_of(build.manifest["sources"][0])
+    samples = sounds(np.random.default_rng(5), 3_000)["noise"]
+    clk_hz = build.manifest["clock_mhz"] * 1e6
+    with BoardTransport(
+        (out / "board" / "board_top.v").read_text(), clk_hz=clk_hz,
+        others=[microphone, sink_of(build.manifest["sinks"][0])],
+        numbers={"spi_adc": microphone.played(samples)},
+    ) as transport:  # fmt: skip
+        device = Device(read_manifest(out), transport)
+        [scores] = device.record(30).values()
+        end = int(transport.cycles / clk_hz * 16_000)
+        assert device.counters().frames >= 30
+    heard = microphone.heard(samples)
+    fixed = build.fixed
+    [name], [output] = fixed.inputs, fixed.outputs
+    begins = range(end - 30 * 16 - 300, end - 30 * 16)
+    sequences = np.stack([heard[n : n + 480].reshape(30, 1, 16, 1) for n in begins])
+    codes = run_fixed(fixed, {name: sequences})[output]
+    expected = fixed.tensor(output).qtype.dequantize(codes.reshape(len(begins), 30, 3))
+    assert (expected == scores.reshape(30, 3)).all(axis=(1, 2)).sum() == 1
+
+    result = cli("record", out, "--port", "sim", "--steps", 5, "-o", out / "y.npz", "--json")
+    assert result.status == 0, result.err
+    assert result.json["steps"] == 5
+    assert result.json["frames"] >= 5
+    with np.load(out / "y.npz") as found:
+        assert found[output].shape[0] == 5

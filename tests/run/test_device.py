@@ -317,3 +317,10 @@ def test_results_after_a_replay_are_right(built):
         np.testing.assert_array_equal(device.run_codes(codes)["scores"], expected)
         with pytest.raises(ValueError, match="frames must be 2 to 65535, not 1"):
             device.replay(1)
+
+
+def test_nothing_is_recorded_of_a_host(cli, tmp_path, built):
+    result = cli("record", built.path, "--port", "sim", "--steps", 5, "-o", tmp_path / "y.npz")
+    assert result.status == 2
+    assert "comes from the host, so no result comes of itself; build it with" in result.err
+    assert not (tmp_path / "y.npz").exists()
