@@ -13,6 +13,7 @@ sys.path.extend(
     str(x) for x in (Path(__file__).parents[2] / "tests/helpers").rglob("*") if x.is_dir()
 )
 from tflite_cases import RESULTS, operator_cases
+from tflite_kernel_cases import kernel_cases
 from tflite_quantized_cases import quantized_cases
 
 
@@ -34,7 +35,7 @@ def main():
     for name, case in operator_cases().items():
         for index, values in enumerate(compute(case.model.content(), case.inputs)):
             results[f"{name}/{index}"] = values
-    for name, case in quantized_cases().items():
+    for name, case in (quantized_cases() | kernel_cases()).items():
         samples = zip(*case.inputs, strict=True)
         rows = [compute(case.model.content(), [x[None] for x in row]) for row in samples]
         results[name] = np.concatenate([row[0] for row in rows])

@@ -1,12 +1,12 @@
 """Operators on codes: those that TensorFlow Lite's reference kernels give."""
 
 import logging
-import math
 
 import numpy as np
 import pytest
 from tflite_cases import RESULTS
 from tflite_file import TfliteFile
+from tflite_kernel_cases import FORMATS, convolution, kernel_cases
 from tflite_kernels import each, multiplied, multiplier, single
 from tflite_quantized_cases import quantized_cases
 
@@ -16,10 +16,8 @@ from nnef_hw.passes import simplify
 from nnef_hw.quantize import Scheme, quantize
 from nnef_hw.reference import run_fixed
 
-CASES = quantized_cases()
+CASES = quantized_cases() | kernel_cases()
 CODES = np.arange(-128, 128)
-PAIRS = [(0.05, 3, 0.03, -20, 0.04, 5), (0.02, 0, 0.1, -128, 0.1, -128)]
-"""Scale and zero point of both operands and of the result."""
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -58,31 +56,6 @@ def of_pair(op, s1, z1, s2, z2, so, zo, options=()):
     return model
 
 
-@pytest.mark.parametrize("formats", PAIRS)
-def test_products(formats, codes, rng):
-    s1, z1, s2, z2, so, zo = formats
-    a, b = rng.integers(-128, 128, (2, 1, 300))
-    scale = scaled(single(s1, s2, divisor=so))
-    expected = each(lambda p, q: scale((p - z1) * (q - z2)), a, b, zero=zo)
-    np.testing.assert_array_equal(codes(of_pair("MUL", *formats), a, b), expected)
-
-
-@pytest.mark.parametrize(("op", "sign"), [("ADD", 1), ("SUB", -1)])
-@pytest.mark.parametrize("formats", PAIRS)
-def test_sums_and_differences(op, sign, formats, codes, rng):
-    s1, z1, s2, z2, so, zo = formats
-    a, b = rng.integers(-128, 128, (2, 1, 300))
-    twice = 2 * max(f32(s1), f32(s2))
-    first, second = scaled(f32(s1) / twice), scaled(f32(s2) / twice)
-    last = scaled(twice / (2**20 * f32(so)))
-
-    def kernel(p, q):
-        return last(first((p - z1) << 20) + sign * second((q - z2) << 20))
-
-    found = codes(of_pair(op, *formats), a, b)
-    np.testing.assert_array_equal(found, each(kernel, a, b, zero=zo))
-
-
 def reduced(op, shape, axes, target):
     """Return a reduction of rows, columns or channels, and the shape of its result."""
     model = TfliteFile()
@@ -94,22 +67,6 @@ def reduced(op, shape, axes, target):
 
 
 AXES = [[1, 2], [3], [1, 3], [1, 2, 3]]
-
-
-@pytest.mark.parametrize("target", [(0.03, -20), (0.05, 3), (0.02, -128)])
-@pytest.mark.parametrize("axes", AXES)
-@pytest.mark.parametrize("shape", [[1, 7, 5, 16], [1, 4, 4, 16]])
-def test_means(target, axes, shape, codes, rng):
-    """Its multiplier is divided by the number of codes, and rounded down: no average pool."""
-    count = math.prod(shape[axis] for axis in axes)
-    fixed, exponent = multiplier(f32(0.05) / f32(target[0]))
-    shift = min(count.bit_length() - 1, 32, 31 + exponent)
-    fixed, exponent = (fixed << shift) // count, exponent - shift
-    inputs = rng.integers(-128, 128, (10, *shape[1:]))
-    sums = (inputs - 3).sum(axis=tuple(axes))
-    expected = each(lambda total: multiplied(total, fixed, exponent), sums, zero=target[1])
-    found = codes(reduced("MEAN", shape, axes, target), inputs)
-    np.testing.assert_array_equal(found.reshape(expected.shape), expected)
 
 
 @pytest.mark.parametrize("target", [(0.3, -9), (0.05, 3), (1.3, 5)])
@@ -168,7 +125,7 @@ def test_quotients_of_16_bits_are_refused(read):
 
 def test_a_divisor_of_zero_counts_as_one_step(codes):
     """The kernel stops."""
-    formats = PAIRS[0]
+    formats = 0.05, 3, 0.03, -20, 0.04, 5
     a, b = np.arange(-128, 172).clip(max=127).reshape(1, 300), np.full((1, 300), formats[3])
     found = codes(of_pair("DIV", *formats), a, b)
     np.testing.assert_array_equal(found, codes(of_pair("DIV", *formats), a, b + 1))
@@ -233,110 +190,22 @@ def test_interpolation_does_not_change_the_format(read):
         read(resized("int8", [6, 9], (0.1, 0)))
 
 
-@pytest.mark.parametrize(("source", "target"), [((0.04, 5), (0.037, -3)), ((0.04, -20), (0.1, 9))])
-class TestFunctions:
-    def test_of_leaky_relu(self, source, target, codes):
-        options = ("LeakyReluOptions", {"Alpha": 0.3})
-        above = scaled(single(source[0], divisor=target[0]))
-        below = scaled(single(source[0], 0.3, divisor=target[0]))
-        expected = each(lambda d: (above if d >= 0 else below)(d), CODES - source[1],
-                        zero=target[1])  # fmt: skip
-        found = codes(of_function("LEAKY_RELU", source, target, options), CODES[None])
-        np.testing.assert_array_equal(found[0], expected)
-
-    def test_of_relu(self, source, target, codes):
-        scale = scaled(single(source[0], divisor=target[0]))
-        expected = each(scale, CODES - source[1], zero=target[1], lo=target[1])
-        found = codes(of_function("RELU", source, target), CODES[None])
-        np.testing.assert_array_equal(found[0], expected)
-
-    def test_of_a_change_of_format(self, source, target, codes):
-        scale = scaled(f32(source[0]) / f32(target[0]))
-        expected = each(scale, CODES - source[1], zero=target[1])
-        found = codes(of_function("QUANTIZE", source, target), CODES[None])
-        np.testing.assert_array_equal(found[0], expected)
-
-    @pytest.mark.parametrize("op", ["LOGISTIC", "TANH", "EXP"])
-    def test_of_real_numbers(self, op, source, target, codes):
-        functions = {"LOGISTIC": lambda x: 1 / (1 + np.exp(-x)), "TANH": np.tanh, "EXP": np.exp}
-        real = functions[op]((CODES - source[1]) * f32(source[0]))
-        expected = np.clip(np.floor(real / f32(target[0]) + 0.5) + target[1], -128, 127)
-        found = codes(of_function(op, source, target), CODES[None])
-        np.testing.assert_array_equal(found[0], expected)
-
-
-def convolution(dtype="int8", zero=3, weight_zero=0, depthwise=False, activation=0, target=0.2):
-    """Return a convolution of three by three pixels with SAME padding and stride 2."""
-    rng = np.random.default_rng(5)
-    limits = (-127, 128) if dtype == "int8" else (0, 256)
-    shape = [1, 3, 3, 6] if depthwise else [6, 3, 3, 3]
-    weights = rng.integers(*limits, shape).astype(dtype)
-    scale, axis = (np.linspace(0.01, 0.05, 6), 3 if depthwise else 0)
-    if dtype == "uint8":
-        scale, axis = [0.02], 0
-    bias = rng.integers(-3000, 3000, 6).astype(np.int32)
-    model = TfliteFile()
-    x = model.input("x", [1, 5, 6, 3], dtype, scale=0.05, zero=zero)
-    w = model.constant("w", weights, scale=scale, zero=weight_zero, axis=axis)
-    b = model.constant("b", bias, scale=0.05 * np.asarray(scale), axis=0)
-    table = "DepthwiseConv2DOptions" if depthwise else "Conv2DOptions"
-    options = {"StrideW": 2, "StrideH": 2, "FusedActivationFunction": activation}
-    if depthwise:
-        options["DepthMultiplier"] = 2
-    op = "DEPTHWISE_CONV_2D" if depthwise else "CONV_2D"
-    y = model.op(op, [x, w, b], "y", [1, 3, 3, 6], dtype, (table, options), scale=target, zero=40)
-    model.output(y)
-    return model, weights.astype(np.int64) - weight_zero, bias, np.broadcast_to(scale, 6)
-
-
-def convolved(x, weights, bias, factors, zero, depthwise, lo, hi):
-    """Return codes as the kernel computes them: padding adds nothing."""
-    result = np.empty((3, 3, 6), np.int64)
-    for row, column, channel in np.ndindex(3, 3, 6):
-        total = int(bias[channel])
-        for i, j in np.ndindex(3, 3):
-            # SAME: 5 rows need 2 more, 6 columns 1 more, the odd one behind
-            r, c = 2 * row + i - 1, 2 * column + j
-            if not (0 <= r < 5 and 0 <= c < 6):
-                continue
-            if depthwise:
-                total += int(x[r, c, channel // 2] - zero) * int(weights[0, i, j, channel])
-            else:
-                total += int(((x[r, c] - zero) * weights[channel, i, j]).sum())
-        fixed, exponent = multiplier(factors[channel])
-        result[row, column, channel] = min(max(multiplied(total, fixed, exponent) + 40, lo), hi)
-    return result
-
-
-@pytest.mark.parametrize("depthwise", [False, True])
-@pytest.mark.parametrize("activation", [0, 1, 2, 3])
-def test_convolutions(depthwise, activation, codes, rng):
-    """With the limits of no activation, RELU, RELU_N1_TO_1 and RELU6."""
-    model, weights, bias, scale = convolution(depthwise=depthwise, activation=activation)
-    lo, hi = {0: (-128, 127), 1: (40, 127), 2: (35, 45), 3: (40, 70)}[activation]
-    x = rng.integers(-128, 128, (5, 6, 3))
-    factors = [f32(0.05) * f32(s) / f32(0.2) for s in scale]
-    expected = convolved(x, weights, bias, factors, 3, depthwise, lo, hi)
-    np.testing.assert_array_equal(codes(model, x[None])[0], expected)
+@pytest.mark.parametrize(("source", "target"), FORMATS)
+@pytest.mark.parametrize("op", ["LOGISTIC", "TANH", "EXP"])
+def test_functions_of_real_numbers(op, source, target, codes):
+    functions = {"LOGISTIC": lambda x: 1 / (1 + np.exp(-x)), "TANH": np.tanh, "EXP": np.exp}
+    real = functions[op]((CODES - source[1]) * f32(source[0]))
+    expected = np.clip(np.floor(real / f32(target[0]) + 0.5) + target[1], -128, 127)
+    found = codes(of_function(op, source, target), CODES[None])
+    np.testing.assert_array_equal(found[0], expected)
 
 
 def test_limits_that_codes_cannot_exceed_cost_nothing(read):
     """RELU6 of a format that ends at 6 is a ReLU, which the convolution does itself."""
-    graph = simplify(read(convolution(activation=3, target=6 / 87)[0]))
+    graph = simplify(read(convolution(activation="RELU6", target=6 / 87).model))
     assert [(node.op, node.attrs.get("activation")) for node in graph.nodes] == [
         ("transpose", None), ("conv", "relu"), ("transpose", None),
     ]  # fmt: skip
-
-
-@pytest.mark.parametrize("depthwise", [False, True])
-def test_legacy_convolutions_have_zero_points_of_weights(depthwise, codes, rng):
-    model, weights, bias, scale = convolution(
-        "uint8", zero=100, weight_zero=120, depthwise=depthwise
-    )
-    x = rng.integers(0, 256, (5, 6, 3))
-    factors = [f32(0.05) * f32(s) / f32(0.2) for s in scale]
-    expected = convolved(x, weights, bias, factors, 100, depthwise, 0, 255)
-    np.testing.assert_array_equal(codes(model, x[None])[0], expected)
 
 
 def linear(weights_dtype=np.int8):
