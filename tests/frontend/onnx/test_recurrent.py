@@ -1,4 +1,4 @@
-"""RNN, GRU and LSTM in every form, against a plain evaluation of ONNX's formulas."""
+"""RNN, GRU and LSTM in every form, against onnxruntime."""
 
 import numpy as np
 import pytest
@@ -12,50 +12,6 @@ GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 
 def sigmoid(x):
     return 1 / (1 + np.exp(-x))
-
-
-def cell(kind, x, h, c, parameters, *, clip, reset_behind, coupled):
-    """Return the next h and c."""
-    w, r, b, p = parameters
-    bound = (lambda v: v) if clip is None else (lambda v: np.clip(v, -clip, clip))
-    wb, rb = np.split(b, 2)
-    a = x @ w.T + wb
-    if kind == "RNN":
-        return np.tanh(bound(a + h @ r.T + rb)), c
-    if kind == "GRU":
-        az, ar, ah = np.split(a, 3, axis=1)
-        (rz, rr, rh), (bz, br, bh) = np.split(r, 3), np.split(rb, 3)
-        z, t = sigmoid(bound(az + h @ rz.T + bz)), sigmoid(bound(ar + h @ rr.T + br))
-        inner = t * (h @ rh.T + bh) if reset_behind else (t * h) @ rh.T + bh
-        return (1 - z) * np.tanh(bound(ah + inner)) + z * h, c
-    i, o, f, g = np.split(a + h @ r.T + rb, 4, axis=1)
-    pi, po, pf = np.split(p, 3)
-    i = sigmoid(bound(i + pi * c))
-    f = 1 - i if coupled else sigmoid(bound(f + pf * c))
-    c = f * c + i * np.tanh(bound(g))
-    return sigmoid(bound(o + po * c)) * np.tanh(c), c
-
-
-def expected(kind, x, weights, states, lengths, direction, **options):
-    """Return Y [T, D, N, H] and the last h and c [D, N, H]."""
-    every, hs, cs = [], [], []
-    for d, backwards in enumerate(
-        {"forward": [False], "reverse": [True], "bidirectional": [False, True]}[direction]
-    ):
-        h, c = (state[d].copy() for state in states)
-        y = np.zeros((STEPS, BATCH, SIZE))
-        for n, length in enumerate(lengths):
-            for t in range(length)[::-1] if backwards else range(length):
-                now = cell(
-                    kind, x[t, n : n + 1], h[n : n + 1], c[n : n + 1],
-                    [w[d] for w in weights], **options,
-                )  # fmt: skip
-                h[n], c[n] = now[0][0], now[1][0]
-                y[t, n] = h[n]
-        every.append(y)
-        hs.append(h)
-        cs.append(c)
-    return np.stack(every, axis=1), np.stack(hs), np.stack(cs)
 
 
 FORMS = {
@@ -78,39 +34,42 @@ ONLY = {"reset_behind": "GRU", "coupled": "LSTM"}
     ("kind", "form"),
     [(kind, form) for kind in GATES for form in FORMS if ONLY.get(form, kind) == kind],
 )
-def test_layers_compute_the_formulas(kind, form, rng, make_node, read):
+def test_layers_compute_what_onnxruntime_does(kind, form, rng, make_node, read):
+    runtime = pytest.importorskip("onnxruntime", reason="pip install nnef-hw[crosscheck]")
     attrs = dict(FORMS[form])
     lengths, at_run_time = attrs.pop("lengths", None), attrs.pop("at_run_time", False)
-    direction, layout = attrs.get("direction", "forward"), attrs.get("layout", 0)
-    d, rows = 2 if direction == "bidirectional" else 1, GATES[kind] * SIZE
+    layout = attrs.pop("layout", 0)
+    d, rows = 2 if attrs.get("direction") == "bidirectional" else 1, GATES[kind] * SIZE
 
     def draw(*shape):
         return rng.standard_normal(shape).astype(np.float32)
 
-    x = draw(STEPS, BATCH, INPUTS)
-    peepholes = draw(d, 3 * SIZE)
-    weights = draw(d, rows, INPUTS), draw(d, rows, SIZE), draw(d, 2 * rows), peepholes
-    states = draw(d, BATCH, SIZE), draw(d, BATCH, SIZE)
-    y, h, c = expected(
-        kind, x, weights, states, lengths or [STEPS] * BATCH, direction, clip=attrs.get("clip"),
-        reset_behind=attrs.get("linear_before_reset"), coupled=attrs.get("input_forget"),
-    )  # fmt: skip
-    if layout:
-        x, y, h = x.swapaxes(0, 1), y.transpose(2, 0, 1, 3), h.swapaxes(0, 1)
-        states = [state.swapaxes(0, 1) for state in states]
-        c = c.swapaxes(0, 1)
+    x, *weights = draw(STEPS, BATCH, INPUTS), draw(d, rows, INPUTS), draw(d, rows, SIZE)
+    bias, states, peepholes = draw(d, 2 * rows), [draw(d, BATCH, SIZE) for _ in "hc"], draw(d, 12)
     count = None if lengths is None else np.array(lengths, np.int32)
-    inputs = [x, *weights[:3], count, states[0]]
-    inputs += [states[1], peepholes] if kind == "LSTM" else []
-    constant = [1, 2, 3, 7] if at_run_time else [1, 2, 3, 4, 7]
     outputs = 3 if kind == "LSTM" else 2
-    model = make_node(
-        kind, *inputs, outputs=outputs, constant=constant, opset=14, hidden_size=SIZE, **attrs
-    )
+
+    def layer(x, states, constant, **more):
+        inputs = [x, *weights, bias, count, states[0]]
+        inputs += [states[1], peepholes] if kind == "LSTM" else []
+        model = make_node(
+            kind, *inputs, outputs=outputs, constant=constant, opset=14, hidden_size=SIZE,
+            **attrs, **more,
+        )  # fmt: skip
+        return model, {f"x{n}": value for n, value in enumerate(inputs) if n not in constant}
+
+    # it has no layers with the batch first
+    model, inputs = layer(x, states, [1, 2, 3, 7])
+    given = {name: value for name, value in inputs.items() if value is not None}
+    expected = runtime.InferenceSession(model.SerializeToString()).run(None, given)
+    if layout:
+        x, states = x.swapaxes(0, 1), [state.swapaxes(0, 1) for state in states]
+        expected = [expected[0].transpose(2, 0, 1, 3), *(y.swapaxes(0, 1) for y in expected[1:])]
+    constant = [1, 2, 3, 7] if at_run_time else [1, 2, 3, 4, 7]
+    model, inputs = layer(x, states, constant, layout=layout)
     graph = read(model)
-    samples = {f"x{index}": value for index, value in enumerate(inputs)}
-    found = run_float(graph, {name: samples[name] for name in graph.inputs})
-    for name, value in zip(graph.outputs, (y, h, c), strict=False):
+    found = run_float(graph, {name: inputs[name] for name in graph.inputs})
+    for name, value in zip(graph.outputs, expected, strict=True):
         np.testing.assert_allclose(found[name].reshape(value.shape), value, rtol=1e-5, atol=1e-6)
 
 
