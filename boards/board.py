@@ -118,6 +118,13 @@ class Board(Target):
                 remedy="nearest possible: " + " or ".join(f"{mhz:.6g}" for mhz in nearest) + " MHz")
         return self._clocks()[best]
 
+    def setting_below(self, freq_mhz: float) -> Pll | None:
+        """Return the PLL's setting for the fastest clock up to a frequency; None if it has none."""
+        made = (pll for pll in self._clocks().values() if pll is not None)
+        return max(
+            (pll for pll in made if pll.output_mhz <= freq_mhz),
+            key=lambda pll: pll.output_mhz, default=None)
+
     def clock_below(self, freq_mhz: float) -> float:
         """Return the fastest clock in MHz that can be made and is not above a frequency."""
         return max((mhz for mhz in self.frequencies if mhz <= freq_mhz), default=self.input_mhz)

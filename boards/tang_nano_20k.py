@@ -20,7 +20,7 @@ TANG_NANO_20K = Board(
     speed="C8/I7",
     clock_mhz=60.75,
     input_mhz=27.0,
-    link_lut=1000,
+    link_lut=1070,
     platform="nnef_hw.boards.tang_nano_20k_platform:TangNano20kPlatform",
     pins={
         "clk": "clk27", "rx": "uart.rx", "tx": "uart.tx", "led": "led",

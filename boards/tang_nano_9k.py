@@ -15,7 +15,7 @@ TANG_NANO_9K = Board(
     speed="C6/I5",
     clock_mhz=40.5,
     input_mhz=27.0,
-    link_lut=1000,
+    link_lut=1070,
     platform="amaranth_boards.tang_nano_9k:TangNano9kPlatform",
     pins={
         "clk": "clk27", "rx": "uart.rx", "tx": "uart.tx", "led": "led",

@@ -19,7 +19,7 @@ TANG_PRIMER_25K = Board(
     speed="C1/I0",
     clock_mhz=50.0,
     input_mhz=50.0,
-    link_lut=1000,
+    link_lut=1070,
     pins={
         "clk": "@E2", "rx": Pins(("@B3",), attributes={"PULL_MODE": "UP"}), "tx": "@C3",
         # the dock's LEDs READY and DONE

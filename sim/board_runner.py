@@ -19,8 +19,14 @@ from nnef_hw.system.process_group import start_process
 
 __all__ = ["PLL_MODELS", "BoardTransport"]
 
-# The simulated clock is the one behind the PLL, which locks only after a while.
+# The clock behind the PLL is its input, or that of the module around the board which has both.
 PLL_MODELS = """
+`ifdef NNEF_HW_OWN_CLOCK
+`define NNEF_HW_PLL(clk_in) board_clocks.core_clk
+`else
+`define NNEF_HW_PLL(clk_in) clk_in
+`endif
+
 module SB_PLL40_PAD (
     input PACKAGEPIN, RESETB, BYPASS,
     output PLLOUTGLOBAL, LOCK
@@ -33,6 +39,19 @@ module SB_PLL40_PAD (
     nnef_hw_pll_lock lock (.clk(PACKAGEPIN), .enable(RESETB & ~BYPASS), .locked(LOCK));
 endmodule
 
+module SB_PLL40_2_PAD (
+    input PACKAGEPIN, RESETB, BYPASS,
+    output PLLOUTGLOBALA, PLLOUTGLOBALB, LOCK
+);
+    parameter FEEDBACK_PATH = "SIMPLE";
+    parameter [3:0] DIVR = 0;
+    parameter [6:0] DIVF = 0;
+    parameter [2:0] DIVQ = 0, FILTER_RANGE = 0;
+    assign PLLOUTGLOBALA = PACKAGEPIN;
+    assign PLLOUTGLOBALB = `NNEF_HW_PLL(PACKAGEPIN);
+    nnef_hw_pll_lock lock (.clk(PACKAGEPIN), .enable(RESETB & ~BYPASS), .locked(LOCK));
+endmodule
+
 module SB_PLL40_CORE (
     input REFERENCECLK, RESETB, BYPASS,
     output PLLOUTGLOBAL, LOCK
@@ -41,7 +60,7 @@ module SB_PLL40_CORE (
     parameter [3:0] DIVR = 0;
     parameter [6:0] DIVF = 0;
     parameter [2:0] DIVQ = 0, FILTER_RANGE = 0;
-    assign PLLOUTGLOBAL = REFERENCECLK;
+    assign PLLOUTGLOBAL = `NNEF_HW_PLL(REFERENCECLK);
     nnef_hw_pll_lock lock (.clk(REFERENCECLK), .enable(RESETB & ~BYPASS), .locked(LOCK));
 endmodule
 
@@ -56,7 +75,7 @@ module EHXPLLL (
     parameter CLKI_DIV = 1, CLKFB_DIV = 1, CLKOP_DIV = 1, CLKOS_DIV = 1;
     parameter CLKOP_CPHASE = 0, CLKOP_FPHASE = 0, CLKOS_CPHASE = 0, CLKOS_FPHASE = 0;
     assign CLKOP = CLKI;
-    assign CLKOS = CLKOS_ENABLE == "ENABLED" & CLKI;
+    assign CLKOS = CLKOS_ENABLE == "ENABLED" & `NNEF_HW_PLL(CLKI);
     nnef_hw_pll_lock lock (.clk(CLKI), .enable(~RST & ~STDBY), .locked(LOCK));
 endmodule
 
@@ -69,7 +88,7 @@ module rPLL (
     parameter FCLKIN = "", CLKFB_SEL = "";
     parameter DYN_IDIV_SEL = "", DYN_FBDIV_SEL = "", DYN_ODIV_SEL = "";
     parameter IDIV_SEL = 0, FBDIV_SEL = 0, ODIV_SEL = 8;
-    assign CLKOUT = CLKIN;
+    assign CLKOUT = `NNEF_HW_PLL(CLKIN);
     nnef_hw_pll_lock lock (.clk(CLKIN), .enable(~RESET & ~RESET_P), .locked(LOCK));
 endmodule
 
@@ -109,6 +128,25 @@ def _prelude(link, others):
     return "\n".join([*lines, "    return others;", "}", ""])
 
 
+def _with_clocks(top, ports):
+    """Return Verilog of a module around a board whose accelerator has a clock of its own."""
+    directions = {"in": "input", "out": "output"}
+    listed = "".join(
+        f",\n    {directions[way]} [{width - 1}:0] {name}" for name, (way, width) in ports.items()
+    )
+    wired = "".join(f", .{name}({name})" for name in ports)
+    return f"""
+module board_clocks (
+    input core_clk{listed}
+);
+    // pins that nobody looks at stay open
+    /* verilator lint_off PINMISSING */
+    {top} board ({wired[2:]});
+    /* verilator lint_on PINMISSING */
+endmodule
+"""
+
+
 class BoardTransport:
     """Carries a host's bytes to the pins of a simulated board, and back.
 
@@ -121,7 +159,9 @@ class BoardTransport:
     verilog : str
         Verilog of the board's top, complete but for the PLL.
     clk_hz : float
-        Clock of the board, behind its PLL.
+        Clock of the board: the oscillator's, or the one behind the PLL for all.
+    core_hz : float, optional
+        Clock behind the PLL, where that is the accelerator's own; any, and with any phase.
     link : HostLink
         The host's end of the link. The rate of a UART need not divide the clock, and may be a
         little off the board's as it is in reality.
@@ -148,6 +188,7 @@ class BoardTransport:
         verilog,
         *,
         clk_hz,
+        core_hz=None,
         link=DEFAULT_LINK,
         others=(),
         numbers=None,
@@ -161,21 +202,31 @@ class BoardTransport:
         self._received = b""
         self.cycles = 0
         self.seconds = 0.0
-        ports = {CLOCK: "in"}
+        pins = {CLOCK: ("in", 1)}
         for interface in (link, *self.others):
-            ports |= {name: _DIRECTIONS[use.direction] for name, use in interface.pins.items()}
+            pins |= {
+                name: (_DIRECTIONS[use.direction], use.width)
+                for name, use in interface.pins.items()
+            }
+        ports = {name: way for name, (way, _) in pins.items()}
         ends = [interface.far_end(clk_hz) for interface in self.others]
         given = [
             np.asarray((numbers or {}).get(interface.name, end.arguments), "<f8")
             for interface, end in zip(self.others, ends, strict=True)
         ]
         prelude = _prelude(far_end, ends)
+        text, defines, ratio = verilog + PLL_MODELS, [], 0.0
+        if core_hz is not None:
+            text, top, ratio = text + _with_clocks(top, pins), "board_clocks", core_hz / clk_hz
+            ports["core_clk"] = "in"
+            defines.append("NNEF_HW_OWN_CLOCK")
+            prelude += "#define OWN_CLOCK\n"
         model = build_model(
-            verilog + PLL_MODELS, top=top, harness=_HARNESS, prelude=prelude,
-            ports=ports, cache_dir=cache_dir,
+            text, top=top, harness=_HARNESS, prelude=prelude, ports=ports, defines=defines,
+            cache_dir=cache_dir,
         )  # fmt: skip
         self._process = start_process(
-            [model.executable, *map(repr, far_end.arguments)],
+            [model.executable, repr(ratio), *map(repr, far_end.arguments)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         )  # fmt: skip
         for one in given:

@@ -29,7 +29,7 @@ class PtyBoard:
 
     Parameters
     ----------
-    verilog, clk_hz, link, top, cache_dir
+    verilog, clk_hz, core_hz, link, top, cache_dir
         The same as for :class:`~nnef_hw.sim.board_runner.BoardTransport`.
 
     Attributes
@@ -45,11 +45,13 @@ class PtyBoard:
         If this system has no pseudo-terminals, or Verilator is missing.
     """
 
-    def __init__(self, verilog, *, clk_hz, link=DEFAULT_LINK, top="board_top", cache_dir=None):
+    def __init__(
+        self, verilog, *, clk_hz, core_hz=None, link=DEFAULT_LINK, top="board_top", cache_dir=None
+    ):
         if not hasattr(os, "openpty"):
             raise ToolError("this system has no pseudo-terminals", remedy="use Linux or macOS")
         self._board = BoardTransport(
-            verilog, clk_hz=clk_hz, link=link, top=top, cache_dir=cache_dir
+            verilog, clk_hz=clk_hz, core_hz=core_hz, link=link, top=top, cache_dir=cache_dir
         )
         begin = time.perf_counter()
         self._board.advance(_WARM_UP_CYCLES)

@@ -35,7 +35,7 @@ place.netlist
 boards streaming.filters
 boards.buses boards.hardware.events boards.hardware.microphones streaming.layers engine.layers
 boards.hardware
-boards.hardware.tokens
+boards.hardware.clocks boards.hardware.tokens
 boards.interfaces
 report.pages
 report.wording
@@ -98,8 +98,8 @@ HARDWARE = {
     "streaming",
 }  # fmt: skip
 WITH_AMARANTH = {
-    "rtl", "boards", "boards.buses", "boards.hardware", "boards.hardware.events",
-    "boards.hardware.microphones", "codegen", "sim",
+    "rtl", "boards", "boards.buses", "boards.hardware", "boards.hardware.clocks",
+    "boards.hardware.events", "boards.hardware.microphones", "codegen", "sim",
     "streaming.hardware", "engine.hardware",
 }  # fmt: skip
 """Rooms that import Amaranth, or top rooms all of whose rooms do."""

@@ -8,6 +8,9 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from nnef_hw.boards.hardware.beats import BeatSerializer, beat_bytes
+from nnef_hw.boards.hardware.clocks import BOARD_DOMAIN
+from nnef_hw.boards.hardware.clocks.crossing import ByteCrossing
+from nnef_hw.boards.hardware.clocks.ratio import ClockRatio
 from nnef_hw.boards.hardware.counters import InferenceCounters, LayerCounters
 from nnef_hw.boards.hardware.frames import (
     BYTE_LAYOUT,
@@ -23,7 +26,7 @@ from nnef_hw.boards.hardware.phy import MIN_BYTE_CYCLES, pin_members
 from nnef_hw.boards.hardware.replay import Replayer
 from nnef_hw.boards.hardware.tokens.writer import TextWriter
 from nnef_hw.boards.interfaces import DEFAULT_LINK
-from nnef_hw.host.protocol import LOST_BITS, identity_payload
+from nnef_hw.host.protocol import LOST_BITS, RATIO_CYCLES, identity_payload
 from nnef_hw.rtl.base.reset import WithReset
 from nnef_hw.rtl.readers.pads import connect_pads, pad_ports
 from nnef_hw.rtl.streams.fork import Fork
@@ -48,7 +51,11 @@ class LinkedCore(wiring.Component):
         :class:`~nnef_hw.streaming.hardware.accelerator.Accelerator` does. If it has a stream
         ``image``, the host's first ``image_bytes`` bytes go there.
     clk_hz : int
-        Clock of everything.
+        Clock of everything; or with ``has_own_clock`` that of the oscillator.
+    has_own_clock : bool
+        The accelerator has a clock of its own, which is known only after routing: in ``sync``
+        there is nothing that depends on its frequency. The phy of a link that keeps time runs in
+        ``board``, the oscillator's domain, and ``COUNTERS`` tell the ratio of the two.
     link : HostLink
         What leads to the host; by default a UART.
     sources : Mapping[str, Source]
@@ -85,6 +92,8 @@ class LinkedCore(wiring.Component):
         Wires from and to the host, and others.
     reset : In(1)
         Start over; the link then restarts the accelerator too.
+    board_reset : In(1)
+        Only with a clock of its own: the same for what is in ``board``.
     led : Out(1)
         High while a frame is inside the accelerator.
     flash_cs_n, ...
@@ -93,15 +102,17 @@ class LinkedCore(wiring.Component):
     Attributes
     ----------
     latency : int
-        Cycles from the beginning of a request's last byte on the wires to the reply's first byte.
+        Cycles from the beginning of a request's last byte on the wires to the reply's first byte,
+        where the accelerator has no clock of its own.
     """
 
     def __init__(
-        self, accelerator, *, clk_hz, link=DEFAULT_LINK, sources=None, sinks=None, loop=None,
-        manifest_hash, frames=None, queues=None, layers=0, batch=1, long_wires=False,
-        idle_cycles=None,
+        self, accelerator, *, clk_hz, has_own_clock=False, link=DEFAULT_LINK, sources=None,
+        sinks=None, loop=None, manifest_hash, frames=None, queues=None, layers=0, batch=1,
+        long_wires=False, idle_cycles=None,
     ):
         self.accelerator = accelerator
+        self.has_own_clock = has_own_clock
         self.long_wires = long_wires
         self.with_replay = frames is not None
         frames = frames or {"i": None, "o": None}
@@ -128,8 +139,12 @@ class LinkedCore(wiring.Component):
             clk_hz=clk_hz, manifest_hash=manifest_hash,
             in_bytes=beat_bytes(self.layouts[self.host_inputs[0]]) if self.host_inputs else 0,
             out_bytes=beat_bytes(self.layouts[self.outputs[0]]))
+        self.tick_cycles = RATIO_CYCLES if has_own_clock else 1
         if idle_cycles is None:
-            idle_cycles = 1 << (int(clk_hz * IDLE_SECONDS) - 1).bit_length()
+            # where ticks are counted the first one may come at once
+            least = int(clk_hz * IDLE_SECONDS) + self.tick_cycles - 1
+            idle_cycles = 1 << (least - 1).bit_length()
+        idle_cycles = max(idle_cycles, 2 * self.tick_cycles)
         if idle_cycles <= 2 * self.phy.byte_cycles:
             raise ValueError(f"idle_cycles of {idle_cycles} is no more than two bytes on the line")
         self.idle_cycles = idle_cycles
@@ -144,6 +159,11 @@ class LinkedCore(wiring.Component):
             name: beats for name, beats in frames.items() if name[0] == "o"}
         self.sinks = {name: [_made(sink, clk_hz, self.layouts[name]) for sink in found]
                       for name, found in sinks.items()}
+        needs_time = [x.title for x in (*sources.values(), *(y for x in sinks.values() for y in x))
+                      if x.keeps_time]
+        if has_own_clock and needs_time:
+            raise ValueError(f"{needs_time} need a clock that is known before routing")
+        self.is_crossed = has_own_clock and link.keeps_time
         self.pins = pin_members(link, self.phy)
         self.wired = dict.fromkeys(self.pins, self.phy)
         made = [*zip(sources.values(), self.sources.values(), strict=True)]
@@ -155,29 +175,25 @@ class LinkedCore(wiring.Component):
                 raise ValueError(f"several interfaces have pins {sorted(taken)}")
             self.pins |= members
             self.wired |= dict.fromkeys(members, component)
-        super().__init__({"reset": In(1), **self.pins, "led": Out(1),
-                          **pad_ports(self.pads)})
+        super().__init__({"reset": In(1), **({"board_reset": In(1)} if has_own_clock else {}),
+                          **self.pins, "led": Out(1), **pad_ports(self.pads)})
 
     def elaborate(self, platform):
         m = Module()
-        phy = self.phy
         looped = self.loop is not None
         self.as_bytes = len(self.host_inputs) != 1 or self.with_image or looped
         link = PacketLink(
             BYTE_LAYOUT if self.as_bytes else self.layouts[self.host_inputs[0]],
-            identity=self.identity, idle_cycles=self.idle_cycles, with_data=bool(self.host_inputs),
-            with_replay=self.with_replay, layers=self.layers,
+            identity=self.identity, idle_cycles=self.idle_cycles // self.tick_cycles,
+            with_data=bool(self.host_inputs), with_replay=self.with_replay, layers=self.layers,
             with_memory=bool(self.pads), with_image=self.with_image, with_lost=bool(self.losing),
-            with_texts=looped,
+            with_texts=looped, with_ratio=self.has_own_clock,
             long_wires=self.long_wires)
-        start = partial(WithReset, reset=self.reset)
-        m.submodules.phy = start(phy)
-        m.submodules.link = start(link)
+        m.submodules.link = WithReset(link, self.reset)
+        self._join(m, link)
         for name, member in self.pins.items():
             inner, outer = getattr(self.wired[name], name), getattr(self, name)
             m.d.comb += inner.eq(outer) if member.flow == In else outer.eq(inner)
-        wiring.connect(m, phy.o, link.i_rx)
-        wiring.connect(m, link.o_tx, phy.i)
 
         accelerator = self.accelerator
         connect_pads(m, self.pads, accelerator, self)
@@ -242,6 +258,26 @@ class LinkedCore(wiring.Component):
             self.led.eq(counters.busy),
         ]
         return m
+
+    def _join(self, m, link):
+        """Connect phy and link, and let the link know of time where its clock does not tell."""
+        phy = self.phy
+        if self.has_own_clock:
+            m.submodules.ratio = ratio = ClockRatio(BOARD_DOMAIN)
+            m.d.comb += [link.ratio.eq(ratio.cycles), link.tick.eq(ratio.tick)]
+        if not self.is_crossed:
+            m.submodules.phy = WithReset(phy, self.reset)
+            wiring.connect(m, phy.o, link.i_rx)
+            wiring.connect(m, link.o_tx, phy.i)
+            return
+        m.submodules.phy = DomainRenamer(BOARD_DOMAIN)(WithReset(phy, self.board_reset))
+        for name, origin, source, target, end in (
+            ("request", phy.o, BOARD_DOMAIN, "sync", link.i_rx),
+            ("reply", link.o_tx, "sync", BOARD_DOMAIN, phy.i),
+        ):
+            m.submodules[f"{name}_crossing"] = crossing = ByteCrossing(source, target)
+            wiring.connect(m, origin, crossing.i)
+            wiring.connect(m, crossing.o, end)
 
     def _hop(self, m, restart, name, origin):
         """Return a stream behind registers, if it comes from afar."""

@@ -8,11 +8,13 @@ from nnef_hw.boards.hardware.buffer import PacketBuffer
 from nnef_hw.boards.hardware.counters import COUNTER_LAYOUT, LAYER_COUNTS
 from nnef_hw.boards.hardware.crc import SerialCrc
 from nnef_hw.host.protocol import (
+    CLOCK_COUNTS,
     COUNTS_BYTES,
     LAYER_COUNTS_BYTES,
     LOST_BITS,
     LOST_COUNTS,
     MAX_PAYLOAD,
+    RATIO_BITS,
     REPLAY_BYTES,
     START,
     Reason,
@@ -38,7 +40,8 @@ class PacketLink(wiring.Component):
     identity : bytes
         Payload of the reply to ``IDENTIFY``.
     idle_cycles : int
-        Silence after which an unfinished packet is forgotten; a power of two.
+        Silence after which an unfinished packet is forgotten, in cycles or, ``with_ratio``, in
+        ticks; a power of two.
     with_data : bool
         Serve ``DATA`` and ``DATA_END``: an input comes from the host. Otherwise they are unknown.
     with_replay : bool
@@ -53,6 +56,8 @@ class PacketLink(wiring.Component):
         A source loses samples: ``COUNTERS`` tell how many.
     with_texts : bool
         A session may be one of texts: the argument of its ``ABORT`` says so.
+    with_ratio : bool
+        The clock is known after routing: ``COUNTERS`` tell its ratio to the oscillator's.
     long_wires : bool
         A byte of a reply is chosen in one cycle and sent in the next.
 
@@ -88,6 +93,8 @@ class PacketLink(wiring.Component):
         Only ``with_memory``: that is not there, and frames are refused.
     loaded : In(1)
         Only ``with_image``: the memory has it all. Until then the bytes of ``LOAD`` leave by ``o``.
+    ratio, tick : In(RATIO_BITS), In(1)
+        Only ``with_ratio``: those of :class:`.ClockRatio`.
     texts : Out(1)
         Only ``with_texts``: the session is one of texts.
 
@@ -101,10 +108,13 @@ class PacketLink(wiring.Component):
 
     def __init__(
         self, layout, *, identity, idle_cycles, with_data=True, with_replay=False, layers=0,
-        with_memory=False, with_image=False, with_lost=False, with_texts=False, long_wires=False,
+        with_memory=False, with_image=False, with_lost=False, with_texts=False, with_ratio=False,
+        long_wires=False,
     ):
         if idle_cycles < 2 or idle_cycles & (idle_cycles - 1):
             raise ValueError(f"idle_cycles must be a power of two, not {idle_cycles!r}")
+        if with_lost and with_ratio:
+            raise ValueError("COUNTERS tell what is lost, or the ratio of the clocks, not both")
         self.layout = layout
         self.identity = bytes(identity)
         self.idle_cycles = idle_cycles
@@ -115,6 +125,7 @@ class PacketLink(wiring.Component):
         self.with_image = with_image
         self.with_lost = with_lost
         self.with_texts = with_texts
+        self.with_ratio = with_ratio
         self.long_wires = long_wires
         super().__init__({
             "i_rx": In(stream.Signature(8)),
@@ -134,6 +145,7 @@ class PacketLink(wiring.Component):
             **({"loaded": In(1)} if with_image else {}),
             **({"lost": In(LOST_BITS)} if with_lost else {}),
             **({"texts": Out(1)} if with_texts else {}),
+            **({"ratio": In(RATIO_BITS), "tick": In(1)} if with_ratio else {}),
         })
 
     def elaborate(self, platform):
@@ -176,13 +188,18 @@ class PacketLink(wiring.Component):
         counts_bytes = COUNTS_BYTES
         if self.with_lost:
             counts, counts_bytes = Cat(counts, self.lost), LOST_COUNTS.size
+        if self.with_ratio:
+            ratio = Signal(32)
+            m.d.comb += ratio.eq(self.ratio)
+            counts, counts_bytes = Cat(counts, C(0, LOST_BITS), ratio), CLOCK_COUNTS.size
+        most_bytes = counts_bytes
         if self.layers:
             asked = self.layer != 0
             counts = Mux(asked, self.layer_counts.as_value(), counts)
             counts_bytes = Mux(asked, LAYER_COUNTS_BYTES, counts_bytes)
 
         remaining = Signal(6)
-        index = Signal(range(LOST_COUNTS.size if self.with_lost else COUNTS_BYTES))
+        index = Signal(range(most_bytes))
         idle_timer = Signal(range(self.idle_cycles + 1))
         # A register of its own, which can stand where the reset of the accelerator begins.
         aborting = Signal()
@@ -210,7 +227,7 @@ class PacketLink(wiring.Component):
         def receive(following):
             """Take a byte into the CRC and go on, or forget the packet after a long silence."""
             m.d.comb += crc.i.valid.eq(arrived)
-            m.d.sync += idle_timer.eq(idle_timer + 1)
+            m.d.sync += idle_timer.eq(idle_timer + (self.tick if self.with_ratio else 1))
             with m.If(idle_timer[-1]):
                 m.next = "HUNT"
             with m.If(arrived):

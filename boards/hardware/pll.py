@@ -1,13 +1,18 @@
 """Settings of the clock generators: what they can make, and the primitive that makes it."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 __all__ = ["AroraPll", "Ecp5Pll", "GowinPll", "Ice40Pll", "Pll"]
 
 
 class Pll(ABC):
     """Settings of a clock generator."""
+
+    outputs: ClassVar[Mapping[str, str]]
+    """Primitives that make a clock of its own, and the port of each that gives it."""
 
     @classmethod
     @abstractmethod
@@ -26,6 +31,15 @@ class Pll(ABC):
     def instance(self, clk_in, clk_out, locked):
         """Primitive behind the clock pin ``clk_in``."""
 
+    def instance_with_input(self, clk_in, clk_out, locked):
+        """Primitive, and the clock of the pin for other uses: a pad of its own may be its alone."""
+        return self.instance(clk_in, clk_out, locked), clk_in
+
+    @property
+    @abstractmethod
+    def parameters(self):
+        """Parameters of the primitive that depend on the setting, numbers by name."""
+
 
 @dataclass(frozen=True)
 class Ice40Pll(Pll):
@@ -39,6 +53,8 @@ class Ice40Pll(Pll):
     divf: int
     divq: int
     pad: bool = True
+
+    outputs = {"SB_PLL40_2_PAD": "PLLOUTGLOBALB", "SB_PLL40_CORE": "PLLOUTGLOBAL"}
 
     @classmethod
     def settings(cls, input_mhz, *, pad=True):
@@ -66,23 +82,45 @@ class Ice40Pll(Pll):
         phase_mhz = self.input_mhz / (self.divr + 1)
         return 1 + sum(phase_mhz >= limit for limit in (17, 26, 44, 66, 101))
 
+    @property
+    def parameters(self):
+        """Dividers and loop filter."""
+        return {"DIVR": self.divr, "DIVF": self.divf, "DIVQ": self.divq,
+                "FILTER_RANGE": self.filter_range}
+
     def instance(self, clk_in, clk_out, locked):
         """Primitive behind the clock pin ``clk_in``."""
+        if self.pad:
+            return self._primitive("SB_PLL40_PAD", locked, i_PACKAGEPIN=clk_in,
+                                   o_PLLOUTGLOBAL=clk_out)
+        return self._primitive("SB_PLL40_CORE", locked, i_REFERENCECLK=clk_in,
+                               o_PLLOUTGLOBAL=clk_out)
+
+    def instance_with_input(self, clk_in, clk_out, locked):
+        """Primitive, and the clock of the pin, which leaves the generator's own pad through it."""
+        if not self.pad:
+            return super().instance_with_input(clk_in, clk_out, locked)
+        from amaranth import Signal
+
+        through = Signal(name="pad_clk")
+        return self._primitive(
+            "SB_PLL40_2_PAD", locked, i_PACKAGEPIN=clk_in, o_PLLOUTGLOBALA=through,
+            o_PLLOUTGLOBALB=clk_out), through
+
+    def _primitive(self, name, locked, **pins):
         from amaranth import C, Instance
 
-        reference = {"i_PACKAGEPIN": clk_in} if self.pad else {"i_REFERENCECLK": clk_in}
         return Instance(
-            "SB_PLL40_PAD" if self.pad else "SB_PLL40_CORE",
+            name,
             p_FEEDBACK_PATH="SIMPLE",
             p_DIVR=C(self.divr, 4),
             p_DIVF=C(self.divf, 7),
             p_DIVQ=C(self.divq, 3),
             p_FILTER_RANGE=C(self.filter_range, 3),
-            **reference,
             i_RESETB=C(1),
             i_BYPASS=C(0),
-            o_PLLOUTGLOBAL=clk_out,
-            o_LOCK=locked)
+            o_LOCK=locked,
+            **pins)
 
 
 @dataclass(frozen=True)
@@ -93,6 +131,8 @@ class Ecp5Pll(Pll):
     clki_div: int
     clkop_div: int
     clkos_div: int
+
+    outputs = {"EHXPLLL": "CLKOS"}
 
     @classmethod
     def settings(cls, input_mhz, *, pad=False):
@@ -115,6 +155,13 @@ class Ecp5Pll(Pll):
         """Frequency of the generated clock."""
         return self.input_mhz / self.clki_div * self.clkop_div / self.clkos_div
 
+    @property
+    def parameters(self):
+        """Dividers, and the phases in which each output follows the oscillator."""
+        return {"CLKI_DIV": self.clki_div,
+                "CLKOP_DIV": self.clkop_div, "CLKOP_CPHASE": self.clkop_div - 1,
+                "CLKOS_DIV": self.clkos_div, "CLKOS_CPHASE": self.clkos_div - 1}
+
     def instance(self, clk_in, clk_out, locked):
         """Primitive behind the clock pin ``clk_in``."""
         from amaranth import C, Instance, Signal
@@ -131,18 +178,14 @@ class Ecp5Pll(Pll):
             p_STDBY_ENABLE="DISABLED",
             p_DPHASE_SOURCE="DISABLED",
             p_FEEDBK_PATH="CLKOP",
-            p_CLKI_DIV=self.clki_div,
             p_CLKFB_DIV=1,
             p_OUTDIVIDER_MUXA="DIVA",
             p_CLKOP_ENABLE="ENABLED",
-            p_CLKOP_DIV=self.clkop_div,
-            p_CLKOP_CPHASE=self.clkop_div - 1,
             p_CLKOP_FPHASE=0,
             p_OUTDIVIDER_MUXB="DIVB",
             p_CLKOS_ENABLE="ENABLED",
-            p_CLKOS_DIV=self.clkos_div,
-            p_CLKOS_CPHASE=self.clkos_div - 1,
             p_CLKOS_FPHASE=0,
+            **{f"p_{name}": value for name, value in self.parameters.items()},
             i_CLKI=clk_in,
             i_CLKFB=feedback,
             i_RST=C(0),
@@ -174,6 +217,8 @@ class GowinPll(Pll):
     fbdiv: int
     odiv: int
 
+    outputs = {"rPLL": "CLKOUT"}
+
     @classmethod
     def settings(cls, input_mhz, *, pad=False):
         """All settings within the limits of the data sheets."""
@@ -192,6 +237,11 @@ class GowinPll(Pll):
         """Frequency of the generated clock."""
         return self.input_mhz / self.idiv * self.fbdiv
 
+    @property
+    def parameters(self):
+        """Dividers."""
+        return {"IDIV_SEL": self.idiv - 1, "FBDIV_SEL": self.fbdiv - 1, "ODIV_SEL": self.odiv}
+
     def instance(self, clk_in, clk_out, locked):
         """Primitive behind the clock pin ``clk_in``."""
         from amaranth import C, Instance
@@ -200,11 +250,9 @@ class GowinPll(Pll):
             "rPLL",
             p_FCLKIN=f"{self.input_mhz:g}",
             p_DYN_IDIV_SEL="false",
-            p_IDIV_SEL=self.idiv - 1,
             p_DYN_FBDIV_SEL="false",
-            p_FBDIV_SEL=self.fbdiv - 1,
             p_DYN_ODIV_SEL="false",
-            p_ODIV_SEL=self.odiv,
+            **{f"p_{name}": value for name, value in self.parameters.items()},
             p_CLKFB_SEL="internal",
             i_CLKIN=clk_in,
             i_CLKFB=C(0),
@@ -234,6 +282,8 @@ class AroraPll(Pll):
     mdiv: int
     odiv: int
 
+    outputs = {"PLLA": "CLKOUT0"}
+
     @classmethod
     def settings(cls, input_mhz, *, pad=False):
         """All settings within the limits of Gowin's tools."""
@@ -254,6 +304,11 @@ class AroraPll(Pll):
         """Frequency of the generated clock."""
         return self.input_mhz / self.idiv * self.mdiv / self.odiv
 
+    @property
+    def parameters(self):
+        """Dividers."""
+        return {"IDIV_SEL": self.idiv, "MDIV_SEL": self.mdiv, "ODIV0_SEL": self.odiv}
+
     def instance(self, clk_in, clk_out, locked):
         """Primitive behind the clock pin ``clk_in``."""
         from amaranth import C, Instance
@@ -264,11 +319,9 @@ class AroraPll(Pll):
         return Instance(
             "PLLA",
             p_FCLKIN=f"{self.input_mhz:g}",
-            p_IDIV_SEL=self.idiv,
             p_FBDIV_SEL=1,
-            p_MDIV_SEL=self.mdiv,
             p_MDIV_FRAC_SEL=0,
-            p_ODIV0_SEL=self.odiv,
+            **{f"p_{name}": value for name, value in self.parameters.items()},
             p_ODIV0_FRAC_SEL=0,
             p_CLKOUT0_EN="TRUE",
             **unused,

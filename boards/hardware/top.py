@@ -4,6 +4,7 @@ from amaranth import *
 from amaranth.lib import cdc, wiring
 from amaranth.lib.wiring import In, Out
 
+from nnef_hw.boards.hardware.clocks import BOARD_DOMAIN
 from nnef_hw.boards.hardware.core import LinkedCore
 from nnef_hw.boards.hardware.pins import plan_pins
 from nnef_hw.boards.interfaces import CLOCK, DEFAULT_LINK, STATUS
@@ -18,6 +19,7 @@ STARTUP_SECONDS = 15e-6
 def board_top(
     board, accelerator, freq_mhz=None, manifest_hash=bytes(32), *, link=DEFAULT_LINK,
     sources=None, sinks=None, loop=None, frames=None, queues=None, layers=0, batch=1,
+    has_own_clock=False,
 ):
     """Top of a board: accelerator, host link, clock and reset.
 
@@ -33,6 +35,8 @@ def board_top(
     link : HostLink
     sources, sinks, loop, frames, queues, layers, batch
         The same as in :class:`.LinkedCore`.
+    has_own_clock : bool
+        The PLL's setting may change after routing: link and reset keep the oscillator's time.
 
     Returns
     -------
@@ -50,12 +54,15 @@ def board_top(
     others = [*(sources or {}).values(), *(x for found in (sinks or {}).values() for x in found)]
     pins = plan_pins(board, (link, *others))
     pll = board.clock(freq_mhz or board.clock_mhz)
-    clk_hz = round((pll.output_mhz if pll else board.input_mhz) * 1e6)
+    if has_own_clock and pll is None:
+        raise ValueError(f"{board.name} has no PLL for {freq_mhz} MHz")
+    is_behind = pll is not None and not has_own_clock
+    clk_hz = round((pll.output_mhz if is_behind else board.input_mhz) * 1e6)
     for interface in (link, *others):
         interface.check_clock(clk_hz)
     core = LinkedCore(
-        accelerator, clk_hz=clk_hz, link=link, sources=sources, sinks=sinks, loop=loop,
-        manifest_hash=manifest_hash, frames=frames,
+        accelerator, clk_hz=clk_hz, has_own_clock=has_own_clock, link=link,
+        sources=sources, sinks=sinks, loop=loop, manifest_hash=manifest_hash, frames=frames,
         queues=queues, layers=layers, batch=batch, long_wires=board.device.long_wires)
     inverted = {port: pins.inverted(port) for port in pins.pins if port != CLOCK}
     top = BoardTop(core, pll=pll, clk_hz=clk_hz, inverted=inverted)
@@ -78,7 +85,7 @@ class BoardTop(wiring.Component):
     pll : Pll or None
         Clock generator, if the oscillator is not the clock.
     clk_hz : int
-        Frequency of the core's clock.
+        That of the core.
     inverted : dict of int
         By port, a 1 for each bit whose pin means 1 by a low level.
 
@@ -111,23 +118,35 @@ class BoardTop(wiring.Component):
         core_clk = self.core_clk if self.core.pads else Signal()
         pll_locked = Signal()
         sync.clk = core_clk
+        domain = "sync"
         if self.pll is None:
             m.d.comb += [core_clk.eq(self.clk), pll_locked.eq(1)]
-        else:
+        elif not self.core.has_own_clock:
             m.submodules.pll = self.pll.instance(self.clk, core_clk, pll_locked)
+        else:
+            domain = BOARD_DOMAIN
+            board = ClockDomain(domain, reset_less=True)
+            m.domains += board
+            m.submodules.pll, board.clk = self.pll.instance_with_input(
+                self.clk, core_clk, pll_locked)
 
         locked = Signal()
         started = Signal()
         timer = Signal(range(self.startup_cycles))
-        m.submodules.locked = cdc.FFSynchronizer(pll_locked, locked)
+        m.submodules.locked = cdc.FFSynchronizer(pll_locked, locked, o_domain=domain)
         with m.If(~locked):
-            m.d.sync += [timer.eq(0), started.eq(0)]
+            m.d[domain] += [timer.eq(0), started.eq(0)]
         with m.Elif(timer == self.startup_cycles - 1):
-            m.d.sync += started.eq(1)
+            m.d[domain] += started.eq(1)
         with m.Else():
-            m.d.sync += timer.eq(timer + 1)
+            m.d[domain] += timer.eq(timer + 1)
 
         m.submodules.core = core = self.core
+        if core.has_own_clock:
+            m.d.comb += core.board_reset.eq(~started)
+            ready = Signal()
+            m.submodules.started = cdc.FFSynchronizer(started, ready)
+            started = ready
         for name, member in core.pins.items():
             inner, outer = getattr(core, name), getattr(self, name)
             invert = self.inverted.get(name, 0)

@@ -85,6 +85,7 @@ class EventPin(EventSink):
     board_pins = {"alert": Direction.OUTPUT}
     lut = 90
     hardware = "nnef_hw.boards.hardware.events.event_pin:EventOnPin"
+    keeps_time = False
 
     @classmethod
     def of(cls, result: Result, available: Mapping[str, int], *, number: int = 0,

@@ -117,6 +117,8 @@ class Interface(ABC):
     """Options of the command line that it alone has; each is a parameter of the class."""
     hardware: ClassVar[str]
     """``module:class`` of its component."""
+    keeps_time: ClassVar[bool] = True
+    """Whether its component depends on the frequency of its clock; if not, any clock will do."""
 
     @property
     def title(self) -> str:

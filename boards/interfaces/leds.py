@@ -48,6 +48,7 @@ class ClassOnLeds(ChosenSink):
     board_pins = {PINS: Direction.OUTPUT}
     lut = 130
     hardware = "nnef_hw.boards.hardware.leds:ClassLeds"
+    keeps_time = False
 
     @classmethod
     def of(cls, result: Result, available: Mapping[str, int], **options: Any) -> "ClassOnLeds":

@@ -19,6 +19,7 @@ class Spi(HostLink):
 
     name = "spi"
     hardware = "nnef_hw.boards.hardware.spi:SpiPhy"
+    keeps_time = False
 
     @property
     def pins(self) -> Mapping[str, PinUse]:

@@ -62,7 +62,7 @@ def add_commands(commands: common.Commands) -> None:
         "--freq",
         type=_frequency,
         metavar="MHZ|auto",
-        help="clock (default: the board's); auto: the fastest that place and route reaches",
+        help="clock (default: what is reached when the board's is asked for); auto: asks for more",
     )
     sub.add_argument(
         "--seeds",
@@ -221,6 +221,14 @@ def _build(options: argparse.Namespace) -> int:
         print(
             f"nnef-hw: timing is not met: {report.fmax_mhz:.2f} MHz of "
             f"{report.clock_mhz:g} MHz; give a lower --freq",
+            file=sys.stderr,
+        )
+        return 1
+    if report.timing_met and report.inferences_per_second < (wanted.target_fps or 0.0) * (1 - 1e-9):
+        print(
+            f"nnef-hw: the clock that is reached, {report.clock_mhz:g} MHz, gives "
+            f"{report.inferences_per_second:.5g} inferences/s of {wanted.target_fps:g}; give a "
+            "lower --target-fps",
             file=sys.stderr,
         )
         return 1

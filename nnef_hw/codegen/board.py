@@ -17,6 +17,7 @@ from nnef_hw.boards.hardware.top import board_top
 from nnef_hw.boards.interfaces import (
     DEFAULT_LINK,
     ChipLoop,
+    HostLink,
     Interface,
     link_of,
     sink_of,
@@ -32,7 +33,9 @@ from nnef_hw.place.constraints import board_constraints
 from nnef_hw.place.toolchain import toolchain_of
 from nnef_hw.rtl.readers.pads import pad_ports, padded_top, pads_verilog
 
-__all__ = ["BoardDesign", "check_clock", "design_board", "fastest_clock"]
+__all__ = [
+    "BoardDesign", "check_clock", "design_board", "fastest_clock", "link_clock", "may_follow",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +83,44 @@ def fastest_clock(board: Board, limit_mhz: float, users: Sequence[Interface]) ->
     )
 
 
+def may_follow(board: Board, link: HostLink, others: Sequence[type[Interface]] = ()) -> bool:
+    """Return whether a PLL may be set after routing, as far as board and interfaces decide.
+
+    The host link then keeps the oscillator's time, and nothing behind the PLL any.
+    """
+    if not board.has_pll or any(kind.keeps_time for kind in others):
+        return False
+    if link.keeps_time:
+        try:
+            link.check_clock(round(board.input_mhz * 1e6))
+        except TargetError:
+            return False
+    return True
+
+
+def link_clock(
+    board: Board, plan: AcceleratorPlan, link: HostLink, others: Sequence[type[Interface]] = ()
+) -> float | None:
+    """Return the oscillator's clock in MHz, where the link has it and the PLL may be set later.
+
+    None if the clock is a constant of the netlist: it is the oscillator's itself, a memory beside
+    the FPGA is read with it, or not :func:`may_follow`.
+    """
+    is_constant = plan.clock_mhz == board.input_mhz or plan.images
+    return None if is_constant or not may_follow(board, link, others) else board.input_mhz
+
+
 def design_board(
-    plan: AcceleratorPlan, graph: Graph, manifest: JsonObject, board: Board
+    plan: AcceleratorPlan,
+    graph: Graph,
+    manifest: JsonObject,
+    board: Board,
+    asked_mhz: float | None = None,
 ) -> BoardDesign:
-    """Put the accelerator behind the board's host link, clock and reset."""
+    """Put the accelerator behind the board's host link, clock and reset.
+
+    ``asked_mhz`` is the clock that place and route is asked for, by default that of the plan.
+    """
     architecture = find_architecture(plan.arch)
     accelerator = architecture.component(plan, graph, restartable=True, counted=plan.layer_counters)
     queues = {
@@ -102,7 +139,8 @@ def design_board(
     }
     looped = manifest.get("token_loop")
     top, ports = board_top(
-        board, accelerator, plan.clock_mhz, manifest_hash(manifest), link=link,
+        board, accelerator, asked_mhz or plan.clock_mhz, manifest_hash(manifest), link=link,
+        has_own_clock="oscillator_mhz" in manifest,
         sources={names[source.input]: source for source in sources},
         sinks={names[x.output]: [y for y in sinks if y.output == x.output] for x in sinks},
         loop=ChipLoop.from_json(looped).named(names) if looped else None,

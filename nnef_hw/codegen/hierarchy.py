@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -15,6 +15,7 @@ from amaranth.hdl._ir import PortDirection
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In
 
+from nnef_hw.boards.hardware.clocks import BOARD_DOMAIN
 from nnef_hw.codegen.crossings import Crossings
 from nnef_hw.parts.base.untyped import Hardware
 from nnef_hw.rtl.base.primitives import PREFIX
@@ -27,6 +28,7 @@ __all__ = ["CLOCKING", "Converted", "Converter", "module_names"]
 _AMARANTHS = "amaranth."
 """Package whose components are no modules of their own."""
 CLOCKING = ("clk", "rst")
+_OWN_DOMAIN = "sync"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +121,7 @@ class Converter:
             for module in modules:
                 fold_constants(module)
             if not is_top:
-                _drop_unread(modules[0], CLOCKING)
+                _drop_unread(modules[0], [port for x in _domains(modules[0]) for port in x[1:]])
             self.found[key] = Converted(key, modules, kind, names, note, children)
         return self.found[key]
 
@@ -142,18 +144,31 @@ def _instance(
     component: object, module: Converted, reset: object = None, *, alone: bool = False
 ) -> object:
     ports: dict[str, object] = {}
-    if "\\clk" in module.modules[0].wires:
-        ports["i_clk"] = ClockSignal()
-    if "\\rst" in module.modules[0].wires:
-        own = ResetSignal(allow_reset_less=True)
-        ports["i_rst"] = own if reset is None else reset if alone else own | reset
+    for domain, clk, rst in _domains(module.modules[0]):
+        if f"\\{clk}" in module.modules[0].wires:
+            ports[f"i_{clk}"] = ClockSignal(domain)
+        if f"\\{rst}" in module.modules[0].wires:
+            own = ResetSignal(domain, allow_reset_less=True)
+            if reset is not None and domain == _OWN_DOMAIN:
+                own = reset if alone else own | reset
+            ports[f"i_{rst}"] = own
     for name, (value, flow) in _ports(component).items():
         if len(value):
             ports[f"{flow.value[0]}_{name}"] = value
     return Instance(module.key, **ports)
 
 
-def _drop_unread(module: Module, names: tuple[str, ...]) -> None:
+def _domains(module: Module) -> list[tuple[str, str, str]]:
+    """Return the clock domains of a module that come from outside, each with clock and reset."""
+    found = [(_OWN_DOMAIN, *CLOCKING)]
+    for wire in module.wires.values():
+        name = wire.name[1:]
+        if wire.flow == "input" and name == f"{BOARD_DOMAIN}_clk":
+            found.append((BOARD_DOMAIN, name, f"{BOARD_DOMAIN}_rst"))
+    return found
+
+
+def _drop_unread(module: Module, names: Sequence[str]) -> None:
     read = set(references(module))
     for name in names:
         wire = module.wires.get(f"\\{name}")

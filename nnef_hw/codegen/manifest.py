@@ -28,6 +28,7 @@ def make_manifest(
     loop: ChipLoop | None = None,
     module: str = MODULE,
     bitstream: bytes | None = None,
+    oscillator_mhz: float | None = None,
 ) -> dict[str, object]:
     """Describe a build: tensors with shapes and QTypes, streams, folding, link.
 
@@ -40,7 +41,8 @@ def make_manifest(
     besides; ``sources`` are where inputs come from in place of the host; ``loop`` is the board's
     own between them, in sessions of texts;
     ``module`` is the accelerator's name in the Verilog; ``bitstream`` the hash of the
-    manifest that a bitstream was made with, if that is another one.
+    manifest that a bitstream was made with, if that is another one; ``oscillator_mhz`` the clock
+    of the host link, where the accelerator has one of its own that may follow after routing.
     """
     return {
         "format": FORMAT_VERSION,
@@ -52,6 +54,7 @@ def make_manifest(
         "board": plan.board,
         "device": plan.device,
         "clock_mhz": plan.clock_mhz,
+        **({} if oscillator_mhz is None else {"oscillator_mhz": oscillator_mhz}),
         "inputs": [
             _tensor(graph, name, port) for name, port in zip(graph.inputs, plan.inputs, strict=True)
         ],

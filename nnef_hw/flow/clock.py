@@ -1,4 +1,9 @@
-"""The fastest clock of a design, which only place and route knows."""
+"""The fastest clock of a design, which only place and route knows.
+
+Where nothing but the PLL depends on it, its setting follows one placement: what place and route is
+asked for, and the setting for what is reached. Elsewhere the clock is a constant of the netlist,
+and one placement after another is asked for it.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +11,27 @@ import itertools
 import math
 from collections.abc import Callable
 
+from nnef_hw.boards import Board
+from nnef_hw.boards.interfaces import HostLink
 from nnef_hw.errors import UnroutedError
+from nnef_hw.host.protocol import RATIO_BITS, RATIO_CYCLES
+from nnef_hw.place.toolchain import Setting, Tuning
 
-__all__ = ["GAIN", "search_clock"]
+__all__ = [
+    "GAIN", "MOST_UNROUTED", "PROBE_FACTOR", "UNROUTED_SHARE", "asked_clock", "search_clock",
+    "tuning_of",
+]  # fmt: skip
+
+MARGIN = 0.02
+"""Share of what a routed design reaches that its PLL stays below.
+
+Chosen: nextpnr's times are those of the slowest chip, cold or hot; what they do not have is the
+jitter of a PLL (150 to 300 ps from peak to peak by the data sheets, of 10 to 30 ns).
+"""
+PROBE_FACTOR = 2.0
+"""What no design reaches of its board's clock, to see what it does reach."""
+LEAST_BYTE_CYCLES = 20
+"""Cycles of the accelerator's clock between two bytes of a link: it takes 16, and the crossing."""
 
 MOST_CLOCKS = 6
 """Clocks that are tried before the fastest that was met is taken."""
@@ -20,6 +43,31 @@ UNROUTED_SHARE = 0.5
 """The fastest clock that is tried after one for which there was no route, as a share of it."""
 MOST_UNROUTED = 2
 """Clocks without a route before any was met, after which there is none to be expected."""
+
+
+def asked_clock(board: Board, factor: float = 1.0) -> float:
+    """Return the clock in MHz that place and route is asked for, so that the board's is left.
+
+    It is the next one that the PLL makes; ``factor`` asks for so many times as much.
+    """
+    wanted = factor * board.clock_mhz / (1 - MARGIN)
+    frequencies: tuple[float, ...] = board.frequencies
+    made = [mhz for mhz in frequencies if mhz != board.input_mhz]
+    return min((mhz for mhz in made if mhz >= wanted), default=max(made))
+
+
+def tuning_of(board: Board, link: HostLink) -> Tuning:
+    """Return how a board's PLL is set to what a routed design reaches."""
+    most = board.input_mhz * ((1 << RATIO_BITS) - 1) / RATIO_CYCLES
+    least = LEAST_BYTE_CYCLES * link.bytes_per_second(board.input_mhz) / 1e6
+
+    def choose(reached_mhz: float) -> Setting | None:
+        pll = board.setting_below(min((1 - MARGIN) * reached_mhz, most))
+        if pll is None or (link.keeps_time and pll.output_mhz < least):
+            return None
+        return Setting(pll.output_mhz, pll.parameters)
+
+    return Tuning(board.input_mhz, board.device.family.pll_class().outputs, choose)
 
 
 def search_clock(

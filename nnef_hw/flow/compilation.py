@@ -69,6 +69,7 @@ def inputs_digest(
     return digest(
         package_digest(), graph_hash(graph), given, samples_digest(samples), repr(target),
         repr((options.arch, options.clock_mhz or target.clock_mhz)),
+        repr((options.clock_mhz is None, options.asked_mhz)),
         repr((options.target_fps, options.batch)),
         repr((options.scheme, options.accuracy_drop, options.stream)),
         repr((options.link, options.sinks, options.sources, options.layer_counters)),

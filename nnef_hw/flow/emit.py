@@ -11,7 +11,7 @@ from nnef_hw.architectures import find_architecture
 from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.boards import Board
 from nnef_hw.boards.interfaces import DEFAULT_LINK
-from nnef_hw.codegen.board import BoardDesign, design_board
+from nnef_hw.codegen.board import BoardDesign, design_board, link_clock
 from nnef_hw.codegen.bus import bus_files, bus_registers
 from nnef_hw.codegen.comments import module_comments
 from nnef_hw.codegen.fusesoc import axi_testbench, fusesoc_core, ip_readme
@@ -22,6 +22,7 @@ from nnef_hw.codegen.lint import lint_waivers
 from nnef_hw.codegen.manifest import make_manifest
 from nnef_hw.codegen.vendors import clock_constraint
 from nnef_hw.codegen.verilog import to_verilog
+from nnef_hw.flow.clock import asked_clock
 from nnef_hw.flow.language_models import bind_loop
 from nnef_hw.flow.options import BuildOptions
 from nnef_hw.flow.sinks import bind_sinks
@@ -66,6 +67,10 @@ def emit(
         save(canonical, folder / FLOAT_MODEL)
     is_ip = not isinstance(target, Board)
     module = (options.ip_name or ip_name(plan.model)) if is_ip else MODULE
+    oscillator_mhz = None
+    if isinstance(target, Board):
+        kinds = [wish.kind for wish in (*options.sources, *options.sinks)]
+        oscillator_mhz = link_clock(target, plan, options.link, kinds)
     manifest = make_manifest(
         fixed,
         plan,
@@ -73,6 +78,7 @@ def emit(
         link=options.streams if is_ip else options.link,
         sinks=() if is_ip else bind_sinks(options.sinks, fixed, target, plan.outputs),
         sources=() if is_ip else bind_sources(options.sources, fixed),
+        oscillator_mhz=oscillator_mhz,
         loop=bind_loop(fixed, plan.outputs) if options.token_loop else None,
         module=module,
         bitstream=None if base is None else read_manifest(base.path).hash,
@@ -130,14 +136,20 @@ def emit(
     if base is not None:
         copy_board(base, folder, target.device.family)
         return
-    board = design_board(plan, fixed, manifest, target)
+    asked_mhz = plan.clock_mhz
+    if options.clock_mhz is None and oscillator_mhz is not None:
+        asked_mhz = options.asked_mhz or asked_clock(target)
+    board = design_board(plan, fixed, manifest, target, asked_mhz)
     (folder / "board" / "board_top.v").write_text(board.verilog)
     (folder / "board" / f"board_top.{board.suffix}").write_text(board.constraints)
 
 
 def board_of(fixed: Graph, plan: AcceleratorPlan, board: Board) -> BoardDesign:
     """Return the board's top as a build with the usual link has it."""
-    manifest = make_manifest(fixed, plan, generator=GENERATOR, link=DEFAULT_LINK)
+    manifest = make_manifest(
+        fixed, plan, generator=GENERATOR, link=DEFAULT_LINK,
+        oscillator_mhz=link_clock(board, plan, DEFAULT_LINK),
+    )  # fmt: skip
     return design_board(plan, fixed, manifest, board)
 
 

@@ -95,6 +95,9 @@ class BuildOptions:
         Sample file; needed for a float model, and used to verify the hardware.
     clock_mhz, target_fps
         Clock and speed, if not the board's default and the fastest.
+    asked_mhz
+        Clock that place and route is asked for, where the PLL follows what it reaches; by default
+        a little more than the board's.
     weights_of
         Build whose bitstream gets these weights; it decides the board, and all that is in it.
     fastest
@@ -140,6 +143,7 @@ class BuildOptions:
     streams: PlainStreams = PLAIN_STREAMS
     calibrate: Path | None = None
     clock_mhz: float | None = None
+    asked_mhz: float | None = None
     target_fps: float | None = None
     weights_of: Path | None = None
     fastest: bool = False

@@ -8,17 +8,25 @@ import math
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from nnef_hw.architectures import able_architectures
 from nnef_hw.boards import Board
-from nnef_hw.codegen.board import fastest_clock
-from nnef_hw.errors import NnefHwError, TargetError
+from nnef_hw.codegen.board import fastest_clock, may_follow
+from nnef_hw.errors import NnefHwError, TargetError, UnroutedError
 from nnef_hw.flow.cache import discard_steps, remove_leftovers
 from nnef_hw.flow.choice import Candidates, choose_plan
-from nnef_hw.flow.clock import GAIN, search_clock
+from nnef_hw.flow.clock import (
+    GAIN,
+    MOST_UNROUTED,
+    PROBE_FACTOR,
+    UNROUTED_SHARE,
+    asked_clock,
+    search_clock,
+    tuning_of,
+)
 from nnef_hw.flow.compilation import compile_design, inputs_digest, read_inputs
 from nnef_hw.flow.options import BuildOptions, PlannedModel, check_options
 from nnef_hw.flow.reporting import write_report
@@ -43,9 +51,6 @@ UP_TO_DATE = "nothing to do: everything is up to date"
 """The last word of the progress of a build that has made nothing."""
 
 _log = logging.getLogger(__name__)
-
-# What no design reaches, to see from nextpnr's answer what this one does.
-PROBE_FACTOR = 2.0
 
 
 def build(options: BuildOptions, progress: Callable[[str], None] = lambda _: None) -> Report:
@@ -99,61 +104,143 @@ def _may_fall_back(options: BuildOptions, target: Target) -> bool:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The clock of a build, as place and route has settled it.
+
+    Parameters
+    ----------
+    clock_mhz
+        The clock of its plan.
+    asked_mhz
+        What place and route was asked for, where the PLL followed what was reached; None where the
+        clock is a constant of the netlist.
+    """
+
+    clock_mhz: float
+    asked_mhz: float | None = None
+
+
 def _build_at_best(
     options: BuildOptions, target: Target, missing: list[Path], progress: Callable[[str], None]
 ) -> Report:
     """Build for the fastest clock, or for the board's and what is reached if that is missed."""
     assert isinstance(target, Board)
-    toolchain = toolchain_of(target.device.family)
+    board = target
+    toolchain = toolchain_of(board.device.family)
     if not toolchain.places:
         raise toolchain.refusal("the fastest clock")
-    probe, gain = target.clock_mhz, math.inf
-    if options.fastest:
-        probe, gain = PROBE_FACTOR * probe, GAIN
-    built: dict[float, Report] = {}
+    built: dict[Settled, Report] = {}
 
-    def available(limit: float) -> float:
-        return fastest_clock(target, limit, (options.link,))
-
-    def place(clock: float) -> tuple[float, bool]:
-        if built and not options.fastest:
-            ((tried, missed),) = built.items()
-            _log.warning(
-                "%s reaches %.2f MHz of %g MHz, the clock of %s: placed again for %g MHz",
-                missed.model, missed.fmax_mhz, tried, target.name, clock,
-            )  # fmt: skip
-        report = _build(_at_clock(options, target, clock), target, missing, progress)
-        assert report.fmax_mhz is not None
-        assert report.timing_met is not None
+    def at(settled: Settled) -> Report:
+        asked, usual = options, board
+        if settled.asked_mhz is None and settled.clock_mhz != board.clock_mhz:
+            asked = _at_clock(options, board, settled.clock_mhz)
+        elif settled.asked_mhz is not None:
+            usual = replace(board, clock_mhz=settled.clock_mhz)
+            own = settled.asked_mhz if settled.asked_mhz != asked_clock(usual) else None
+            asked = _at_clock(replace(options, asked_mhz=own), usual, None)
+        report = _build(asked, usual, missing, progress)
         built.clear()
-        built[clock] = report
-        return report.fmax_mhz, report.timing_met
+        built[settled] = report
+        return report
 
-    def search(_: Path) -> float:
-        return search_clock(probe, available, place, gain=gain)
+    def settle(_: Path) -> Settled:
+        return _tuned(options, board, at) or _searched(options, board, at)
 
     with _removed_on_failure(options.out, missing):
         graph, samples = read_inputs(options)
         key = digest(
-            inputs_digest(options, target, graph, samples), repr((options.seeds, probe, gain)),
-            *tool_identities(target.device.family),
+            inputs_digest(options, target, graph, samples),
+            repr((options.seeds, options.fastest)), *tool_identities(target.device.family),
         )  # fmt: skip
     try:
-        clock = Steps(options.out).run("clock", key, search, float)
+        settled = Steps(options.out).run("clock", key, settle, Settled)
     except TargetError:
         if options.fastest or not built:
             raise
         # No design is as fast as it is wanted with a lower clock: the one that missed it stays.
-        (clock,) = built
-    if clock in built:
-        return built[clock]
-    return _build(_at_clock(options, target, clock), target, missing, progress)
+        (settled,) = built
+    return built[settled] if settled in built else at(settled)
 
 
-def _at_clock(options: BuildOptions, target: Target, clock_mhz: float) -> BuildOptions:
-    """Return options for a clock; a model that has a plan for another one is planned anew."""
+def _tuned(
+    options: BuildOptions, board: Board, at: Callable[[Settled], Report]
+) -> Settled | None:  # fmt: skip
+    """Place and route once, and set the PLL to what is reached.
+
+    It is done anew with another plan where that is too little for the rate that is asked for, and
+    for a lower clock where there is no route. None if the clock has to be known beforehand, or the
+    PLL makes none that is low enough.
+    """
+    if not may_follow(board, options.link, [x.kind for x in (*options.sources, *options.sinks)]):
+        return None
+    clock, factor, unrouted = board.clock_mhz, PROBE_FACTOR if options.fastest else 1.0, 0
+    while True:
+        asked = asked_clock(replace(board, clock_mhz=clock), factor)
+        settled = Settled(clock, asked)
+        try:
+            report = at(settled)
+        except UnroutedError:
+            unrouted += 1
+            if unrouted >= MOST_UNROUTED:
+                raise
+            if factor > 1:
+                factor = 1.0
+            else:
+                clock = fastest_clock(board, UNROUTED_SHARE * clock, (options.link,))
+            continue
+        if "oscillator_mhz" not in BuildFolder.open(options.out).manifest:
+            return None
+        if not report.timing_met:
+            _log.warning(
+                "%s reaches %.2f MHz, and the PLL of %s makes no clock below that",
+                report.model, report.fmax_mhz, board.name,
+            )  # fmt: skip
+            return None
+        wanted = options.target_fps or 0.0
+        if report.inferences_per_second >= wanted or report.clock_mhz >= clock:
+            return settled
+        _log.warning(
+            "%s reaches %.2f MHz and with it %.5g inferences/s of %.5g: planned and placed again",
+            report.model, report.fmax_mhz, report.inferences_per_second, wanted,
+        )  # fmt: skip
+        clock, factor = fastest_clock(board, report.clock_mhz, (options.link,)), 1.0
+
+
+def _searched(options: BuildOptions, board: Board, at: Callable[[Settled], Report]) -> Settled:
+    """Place and route one netlist after another, each for another clock."""
+    probe, gain = board.clock_mhz, math.inf
+    if options.fastest:
+        probe, gain = PROBE_FACTOR * probe, GAIN
+    missed: list[Report] = []
+
+    def available(limit: float) -> float:
+        return fastest_clock(board, limit, (options.link,))
+
+    def place(clock: float) -> tuple[float, bool]:
+        if missed and not options.fastest:
+            [last] = missed
+            _log.warning(
+                "%s reaches %.2f MHz of %g MHz, the clock of %s: placed again for %g MHz",
+                last.model, last.fmax_mhz, last.clock_mhz, board.name, clock,
+            )  # fmt: skip
+        report = at(Settled(clock))
+        missed[:] = [report]
+        assert report.fmax_mhz is not None
+        assert report.timing_met is not None
+        return report.fmax_mhz, report.timing_met
+
+    return Settled(search_clock(probe, available, place, gain=gain))
+
+
+def _at_clock(options: BuildOptions, target: Target, clock_mhz: float | None) -> BuildOptions:
+    """Return options for a clock; a model that has a plan for another one is planned anew.
+
+    None is the target's clock, if the PLL may follow what is reached.
+    """
     given = options.model
-    if isinstance(given, PlannedModel) and given.plan.clock_mhz != clock_mhz:
+    if isinstance(given, PlannedModel) and given.plan.clock_mhz != (clock_mhz or target.clock_mhz):
         plan, others = choose_plan(
             Candidates(able_architectures(options.arch, given.fixed)), given.fixed, target,
             clock_mhz=clock_mhz,
@@ -239,7 +326,7 @@ def _simulate_and_synthesize(
 
     def place() -> None:
         assert isinstance(target, Board)
-        placed.append(_synthesize(folder, target, options.seeds, partial(say, "synthesize"), steps))
+        placed.append(_synthesize(options, folder, target, partial(say, "synthesize"), steps))
         say("synthesize", None)
 
     jobs = [simulate]
@@ -253,28 +340,33 @@ def _simulate_and_synthesize(
 
 
 def _synthesize(
+    options: BuildOptions,
     folder: BuildFolder,
     target: Board,
-    seeds: int,
     progress: Callable[[str], None],
     steps: Steps,
 ) -> SynthesisResult:
     """Place, route and pack the board's top; the logs stay if a tool fails."""
     logs = folder.path / "logs"
-    plan, family = folder.plan, target.device.family
+    plan, family, seeds = folder.plan, target.device.family, options.seeds
+    asked_mhz, tuning = plan.clock_mhz, None
+    if options.clock_mhz is None and "oscillator_mhz" in folder.manifest:
+        asked_mhz = options.asked_mhz or asked_clock(target)
+        tuning = tuning_of(target, options.link)
     verilog = folder.path / "board" / "board_top.v"
     constraints = verilog.with_suffix(f".{toolchain_of(family).constraints_suffix}")
     key = digest(
-        verilog, constraints, repr((plan.clock_mhz, target, seeds)), *tool_identities(family)
-    )
+        verilog, constraints, repr((asked_mhz, tuning is not None, target, seeds)),
+        repr(options.link), *tool_identities(family),
+    )  # fmt: skip
 
     def produce(scratch: Path) -> SynthesisResult:
         with _kept_if_refused(logs):
             result = synthesize(
                 verilog, top="board_top", family=family, device=target.part,
                 package=target.package, speed=target.speed, out_dir=scratch / "board",
-                frequency_mhz=plan.clock_mhz, constraints=constraints.read_text(),
-                seeds=range(1, seeds + 1), log_dir=logs, progress=progress,
+                frequency_mhz=asked_mhz, constraints=constraints.read_text(),
+                seeds=range(1, seeds + 1), log_dir=logs, progress=progress, tuning=tuning,
             )  # fmt: skip
         # Made by the step before; a file belongs to one step only.
         (scratch / "board" / constraints.name).unlink(missing_ok=True)

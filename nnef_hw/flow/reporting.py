@@ -70,7 +70,8 @@ def write_report(
         timeline = architecture.timeline(plan)
         floorplan = None if places is None else share_out(places, owners_of(plan.stations))
         report = make_report(
-            plan=plan, insides=architecture.report(plan, folder.fixed, target, timeline),
+            plan=plan, clock_mhz=placed.clock_mhz if placed else None,
+            insides=architecture.report(plan, folder.fixed, target, timeline),
             others=compiled.others, stream=compiled.stream,
             target=target, synthesis=placed, simulation=verified.simulation,
             accuracy=verified.accuracy, noise=verified.noise, bitstream=bitstream,

@@ -29,6 +29,7 @@ PACKET_OVERHEAD = 7
 def make_report(
     *,
     plan: AcceleratorPlan,
+    clock_mhz: float | None = None,
     insides: Insides,
     others: Sequence[OtherArchitecture],
     stream: StepOfStream | None = None,
@@ -49,6 +50,8 @@ def make_report(
 
     Parameters
     ----------
+    clock_mhz
+        The clock that was chosen after routing, if it was; otherwise it is the plan's.
     insides
         Those of the plan's architecture.
     others, stream, accuracy, noise, warnings
@@ -59,6 +62,7 @@ def make_report(
         What the build was made of; None before it.
     """
     origin = origin or Origin()
+    clock_mhz = clock_mhz or plan.clock_mhz
     return Report(
         model=plan.model,
         board=plan.board,
@@ -74,14 +78,16 @@ def make_report(
         period=plan.period,
         settling=plan.settling,
         mac_utilization=plan.mac_utilization,
-        clock_mhz=plan.clock_mhz,
+        clock_mhz=clock_mhz,
         fmax_mhz=synthesis.fmax_mhz if synthesis else None,
         timing_met=synthesis.timing_met if synthesis else None,
         fmax_mhz_by_seed=synthesis.seeds if synthesis else {},
         seed=synthesis.seed if synthesis else None,
         longest_path=name_parts(synthesis.path if synthesis else [], owners_of(plan.stations)),
-        inferences_per_second=(core := plan.clock_mhz * 1e6 / plan.interval),
-        link_inferences_per_second=min(core, _link_rate(plan, link)) if target.link_lut else None,
+        inferences_per_second=(core := clock_mhz * 1e6 / plan.interval),
+        link_inferences_per_second=(
+            min(core, _link_rate(plan, link, clock_mhz)) if target.link_lut else None
+        ),
         resources=_resources(plan, target, synthesis),
         placed=None if floorplan is None else _placed(floorplan),
         bitstream=bitstream,
@@ -167,7 +173,7 @@ def _resources(
     }
 
 
-def _link_rate(plan: AcceleratorPlan, link: HostLink) -> float:
+def _link_rate(plan: AcceleratorPlan, link: HostLink, clock_mhz: float) -> float:
     """Frames per second that fit through a link, without any latency of the host.
 
     Requests and replies take turns (docs/protocol.md): every DATA is acknowledged, every RESULT
@@ -178,5 +184,5 @@ def _link_rate(plan: AcceleratorPlan, link: HostLink) -> float:
         for ports in (plan.inputs, plan.outputs)
     )
     packets = -(-sent // MAX_PAYLOAD) + -(-received // MAX_PAYLOAD)
-    rate: float = link.bytes_per_second(plan.clock_mhz)
+    rate: float = link.bytes_per_second(clock_mhz)
     return rate / (sent + received + packets * 2 * PACKET_OVERHEAD)

@@ -174,7 +174,7 @@ class Device:
         return self.bram * depth * (width // 8)
 
 
-LINK_FF = 375
+LINK_FF = 433
 
 LUT_SHARE = 0.95
 """Share of a device's LUTs that placement can be trusted to use."""
@@ -203,7 +203,7 @@ class Target:
     device: Device
     clock_mhz: float
     aliases: tuple[str, ...] = ()
-    link_lut: int = 750
+    link_lut: int = 830
     link_bram: int = 1
 
     @property

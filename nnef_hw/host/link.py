@@ -20,11 +20,13 @@ from nnef_hw.host.packets import (
     encode_packet,
 )
 from nnef_hw.host.protocol import (
+    CLOCK_COUNTS,
     COUNTS,
     IDENTITY,
     LAYER_COUNTS,
     LOST_COUNTS,
     MAX_PAYLOAD,
+    RATIO_CYCLES,
     VERSION,
     Reason,
     Reply,
@@ -157,8 +159,26 @@ class Host:
     def counters(self) -> Counters:
         """Read the board's counters."""
         payload = self._request(Request.COUNTERS, expect={Reply.COUNTS}).payload
+        if len(payload) == CLOCK_COUNTS.size:
+            latency, interval, frames, damaged, _, ratio = CLOCK_COUNTS.unpack(payload)
+            return Counters(latency, interval, frames, damaged, ratio=ratio)
         layout = LOST_COUNTS if len(payload) == LOST_COUNTS.size else COUNTS
         return Counters(*layout.unpack_from(payload))
+
+    def clock_hz(self) -> float:
+        """Read the clock of the board's accelerator, as the board has measured or knows it.
+
+        Raises
+        ------
+        LinkError
+            If the board has not measured it yet.
+        """
+        clk_hz, ratio = self.identify().clk_hz, self.counters().ratio
+        if ratio is None:
+            return clk_hz
+        if not ratio:
+            raise LinkError("the board has not measured its clock", remedy="flash it again")
+        return clk_hz * ratio / RATIO_CYCLES
 
     def layer_counts(self, layer: int) -> LayerCounts:
         """Read the counters of a layer, numbered from 1; boards without them refuse."""

@@ -183,7 +183,8 @@ class Manifest:
     how many frames have to come before there is a result. ``is_ip`` says that the build is plain
     IP, which has no board around it. ``loop`` are the purposes of the tensors that the board's own
     loop joins; None if it has none. ``sources`` are the names of inputs that do not come from the
-    host.
+    host. ``oscillator_mhz`` is the clock of the board's link, where the accelerator has one of its
+    own, which the report has; None where both have ``clock_mhz``.
     """
 
     model: str
@@ -202,6 +203,7 @@ class Manifest:
     is_ip: bool = False
     loop: Roles | None = None
     sources: tuple[str, ...] = ()
+    oscillator_mhz: float | None = None
 
     @property
     def roles(self) -> Roles:
@@ -276,6 +278,7 @@ def read_manifest(build: Path) -> Manifest:
                 model=value["model"],
                 board=value["board"],
                 clock_mhz=value["clock_mhz"],
+                oscillator_mhz=value.get("oscillator_mhz"),
                 cycles_per_inference=value["cycles_per_inference"],
                 inputs=tuple(TensorStream.from_json(item) for item in value["inputs"]),
                 outputs=outputs,

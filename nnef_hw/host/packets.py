@@ -49,7 +49,8 @@ class Counters:
     """Measurements of a board: cycles of the accelerator's clock, all modulo their width.
 
     ``lost`` counts samples that sources have lost since the reset, 65,535 being so many or more;
-    None if every source waits.
+    None if every source waits. ``ratio`` are the accelerator's cycles in 2048 of the oscillator, 0
+    before they are counted; None if both have one clock, or the identity tells it.
     """
 
     latency: int
@@ -57,6 +58,7 @@ class Counters:
     frames: int
     damaged: int
     lost: int | None = None
+    ratio: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

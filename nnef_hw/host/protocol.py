@@ -6,6 +6,7 @@ import struct
 from enum import IntEnum
 
 __all__ = [
+    "CLOCK_COUNTS",
     "COUNTED_FRAMES",
     "COUNTS",
     "COUNTS_BYTES",
@@ -21,6 +22,8 @@ __all__ = [
     "MAX_BEAT",
     "MAX_PAYLOAD",
     "NO_STOP",
+    "RATIO_BITS",
+    "RATIO_CYCLES",
     "REPLAY_BYTES",
     "START",
     "TEXT",
@@ -52,6 +55,12 @@ IDENTITY = struct.Struct(f"<4BI{HASH_BYTES}s")
 COUNTS = struct.Struct("<2I2B")
 LOST_COUNTS = struct.Struct("<2I2BH")
 """Counts of a board with a source that does not wait: at the end, the samples that were lost."""
+CLOCK_COUNTS = struct.Struct("<2I2BHI")
+"""Counts of a board whose clock is set after routing: no loss, and the ratio of the clocks."""
+RATIO_CYCLES = 2048
+"""Cycles of the oscillator, in which those of the accelerator's clock are counted."""
+RATIO_BITS = 16
+"""Bits of that count."""
 LOST_BITS = 16
 """Bits of such a number; the greatest one means so many or more."""
 LAYER_COUNTS = struct.Struct("<2I")
@@ -115,7 +124,7 @@ def identity_payload(
     Parameters
     ----------
     clk_hz
-        Clock of link and accelerator.
+        Clock of link and accelerator; the oscillator's where :data:`CLOCK_COUNTS` have the ratio.
     manifest_hash
         SHA-256 of the manifest.
     in_bytes, out_bytes

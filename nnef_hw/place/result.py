@@ -50,6 +50,8 @@ class SynthesisResult:
         The one that was packed: that first one, or the fastest.
     path
         Cells and delays in ns along the path that limits that clock.
+    clock_mhz
+        The clock that the PLL was set to after routing; None where it stays as it was.
     """
 
     fmax_mhz: float | None
@@ -63,6 +65,7 @@ class SynthesisResult:
     seeds: dict[str, float | None] = field(default_factory=dict)
     seed: int | None = None
     path: list[list[object]] = field(default_factory=list)
+    clock_mhz: float | None = None
 
     @property
     def is_placed(self) -> bool:

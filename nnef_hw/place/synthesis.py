@@ -7,7 +7,7 @@ from pathlib import Path
 
 from nnef_hw.hardware.families import Family
 from nnef_hw.place.result import SynthesisResult
-from nnef_hw.place.toolchain import Design, Progress, say_nothing, toolchain_of
+from nnef_hw.place.toolchain import Design, Progress, Tuning, say_nothing, toolchain_of
 
 __all__ = ["map_only", "synthesize", "tool_identities"]
 
@@ -27,6 +27,7 @@ def synthesize(
     bitstream: bool = True,
     log_dir: Path | None = None,
     progress: Progress = say_nothing,
+    tuning: Tuning | None = None,
 ) -> SynthesisResult:
     """Map, place, route and pack a design, as far as the family's toolchain does that.
 
@@ -36,7 +37,7 @@ def synthesize(
         Source files. The macro of the family is defined.
     family
         Whose toolchain and cells are used.
-    top, device, package, speed, frequency_mhz, constraints
+    top, device, package, speed, frequency_mhz, constraints, tuning
         The design: :class:`.Design`.
     out_dir
         Folder that receives all files.
@@ -69,7 +70,7 @@ def synthesize(
     toolchain = toolchain_of(family)
     design = Design(
         top=top, part=device, package=package, speed=speed, frequency_mhz=frequency_mhz,
-        constraints=constraints,
+        constraints=constraints, tuning=tuning,
     )  # fmt: skip
     mapped = toolchain.map(
         design, _listed(verilog), out_dir, logs, pads=constraints is not None, progress=progress

@@ -13,7 +13,10 @@ from nnef_hw.hardware.families import Family, Pin
 from nnef_hw.place.result import SynthesisResult
 from nnef_hw.system.tools import Spec, find_tool
 
-__all__ = ["Attempt", "CellModels", "Design", "Mapped", "Progress", "Toolchain", "toolchain_of"]
+__all__ = [
+    "Attempt", "CellModels", "Design", "Mapped", "Progress", "Setting", "Toolchain", "Tuning",
+    "toolchain_of",
+]  # fmt: skip
 
 Progress = Callable[[str], None]
 """Is told which program runs."""
@@ -21,6 +24,33 @@ Progress = Callable[[str], None]
 
 def say_nothing(what: str) -> None:
     """Take a message that nobody waits for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A clock that a PLL makes, and the parameters with which it does."""
+
+    clock_mhz: float
+    parameters: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """A PLL that is set to what a routed design reaches.
+
+    Parameters
+    ----------
+    input_mhz
+        Clock of what is not behind the PLL.
+    outputs
+        By the primitives that the PLL may be, the port of its clock.
+    choose
+        Returns the setting for a clock in MHz that is reached; None if the PLL makes none.
+    """
+
+    input_mhz: float
+    outputs: Mapping[str, str]
+    choose: Callable[[float], Setting | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +68,8 @@ class Design:
         Constraint for clocks that the constraints say nothing about.
     constraints
         Text in the toolchain's language; None places the pins anywhere.
+    tuning
+        The PLL whose setting follows the routes; None if its clock has to be reached as it is.
     """
 
     top: str
@@ -46,6 +78,7 @@ class Design:
     speed: str = ""
     frequency_mhz: float
     constraints: str | None = None
+    tuning: Tuning | None = None
 
     @property
     def netlist(self) -> str:

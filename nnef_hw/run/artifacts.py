@@ -87,6 +87,12 @@ class BuildFolder:
         return self._read("report.json", convert)
 
     @property
+    def clock_mhz(self) -> float:
+        """The accelerator's clock: that of the report, or of the plan if there is none yet."""
+        is_reported = (self.path / "report.json").is_file()
+        return self.report.clock_mhz if is_reported else self.plan.clock_mhz
+
+    @property
     def architecture(self) -> AnyArchitecture:
         """The architecture of the plan."""
         return find_architecture(self.plan.arch)

@@ -53,7 +53,7 @@ def bench_device(
         )
     codes = random_codes(fixed, link_frames)
     with open_device(build, port) as device:
-        clock = device.identity.clk_hz
+        clock = device.host.clock_hz()
         begin = time.perf_counter()
         results = device.run_codes(codes)
         seconds = time.perf_counter() - begin
@@ -82,7 +82,7 @@ def bench_device(
         latency_cycles=counters.latency,
         predicted_latency_cycles=plan.latency,
         inferences_per_second=plan.batch * clock / counters.interval,
-        predicted_inferences_per_second=plan.clock_mhz * 1e6 / plan.interval,
+        predicted_inferences_per_second=folder.clock_mhz * 1e6 / plan.interval,
         link_inferences_per_second=link_frames / seconds,
         damaged_packets=damaged,
         layers=tuple(_layers(folder, frames, counts)),

@@ -61,7 +61,7 @@ def board_report(build: Path, port: str, samples: Path) -> BoardReport:
         model_hash=report.model_hash or "",
         tools=report.tools or (),
         speed=speed,
-        clock_mhz=plan.clock_mhz,
+        clock_mhz=folder.clock_mhz,
         measured_clock_mhz=clock and clock[0],
         measured_clock_error_mhz=clock and clock[1],
         samples=count,
@@ -78,7 +78,7 @@ def measured_clock(device: Device, cycles_per_frame: float) -> tuple[float, floa
     The board feeds itself two frames, then as many as take two seconds: the difference of both
     times has no part of the link's.
     """
-    wanted = round(_SECONDS * device.identity.clk_hz / cycles_per_frame)
+    wanted = round(_SECONDS * device.host.clock_hz() / cycles_per_frame)
     (few, seconds), (many, more) = (
         _timed(device, n) for n in (2, max(_LEAST_FRAMES, min(MAX_REPLAY, wanted)))
     )

@@ -465,10 +465,21 @@ def simulated_board(build: str | PathLike[str]) -> Iterator[PtyBoard]:
     verilog = build / "board" / "board_top.v"
     if not isinstance(link, HostLink) or not verilog.is_file():
         raise UsageError(f"{str(build)!r} has no board", remedy="build with --board")
-    clk_hz = round(manifest.clock_mhz * 1e6)
     text, top = _with_memories(build, verilog.read_text())
-    with PtyBoard(text, clk_hz=clk_hz, link=link, top=top) as board:
+    clk_hz, core_hz = round(manifest.clock_mhz * 1e6), None
+    if manifest.oscillator_mhz is not None:
+        clk_hz, core_hz = round(manifest.oscillator_mhz * 1e6), _core_mhz(build) * 1e6
+        if not link.keeps_time:
+            # its other end counts cycles of the oscillator, of which the accelerator has no less
+            core_hz = max(clk_hz, core_hz)
+    with PtyBoard(text, clk_hz=clk_hz, core_hz=core_hz, link=link, top=top) as board:
         yield board
+
+
+def _core_mhz(build: Path) -> float:
+    from nnef_hw.run.artifacts import BuildFolder
+
+    return BuildFolder.open(build).clock_mhz
 
 
 def _with_memories(build: Path, verilog: str) -> tuple[str, str]:

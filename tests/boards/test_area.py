@@ -36,11 +36,13 @@ class Wire(wiring.Component):
 
 
 @pytest.mark.synth
-def test_link_fits_its_budget_on_up5k(tmp_path):
+@pytest.mark.parametrize("has_own_clock", [False, True])
+def test_link_fits_its_budget_on_up5k(has_own_clock, tmp_path):
     """Logic cells: a LUT and the flip-flop behind it share one, other flip-flops take their own."""
     core = LinkedCore(
-        Wire(), clk_hz=24_000_000, manifest_hash=bytes(range(32)), frames={"i": 784, "o": 784}
-    )
+        Wire(), clk_hz=24_000_000, manifest_hash=bytes(range(32)), frames={"i": 784, "o": 784},
+        has_own_clock=has_own_clock,
+    )  # fmt: skip
     logic_cells, memories = synthesized(core, tmp_path)
     assert memories == UP5K_BOARD.link_bram
     assert logic_cells <= UP5K_BOARD.link_lut

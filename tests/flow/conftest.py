@@ -79,16 +79,18 @@ def steps(monkeypatch):
 def fake_synthesis(monkeypatch):
     """Synthesis in no time: the bitstream tells the length of the Verilog."""
 
-    def synthesize(verilog, *, out_dir, constraints, frequency_mhz, **_):
+    def synthesize(verilog, *, out_dir, constraints, frequency_mhz, tuning=None, fmax=40.0, **_):
         out_dir.mkdir(parents=True)
         (out_dir / "board_top.pcf").write_text(constraints)
         (out_dir / "board_top.bin").write_bytes(len(verilog.read_text()).to_bytes(4, "little"))
         (out_dir / "nextpnr.log").write_text("placed\n")
         (out_dir / "floorplan.json").write_text('{"size": [1, 1], "path": [], "blocks": {}}\n')
+        setting = tuning and tuning.choose(fmax)
+        limit = setting.clock_mhz if setting else frequency_mhz
         return SynthesisResult(
-            fmax_mhz=40.0, frequency_mhz=frequency_mhz, timing_met=frequency_mhz <= 40.0,
-            clocks={"clk": (40.0, frequency_mhz)}, resources={"lut": Resource(1234, 5280)},
-            cells={"SB_LUT4": 1000},
+            fmax_mhz=fmax, frequency_mhz=limit, timing_met=limit <= fmax,
+            clocks={"clk": (fmax, limit)}, clock_mhz=setting and limit,
+            resources={"lut": Resource(1234, 5280)}, cells={"SB_LUT4": 1000},
             files={"bitstream": "board_top.bin", "floorplan": "floorplan.json"},
             seconds={"yosys": 0.1, "nextpnr": 0.2},
         )  # fmt: skip

@@ -2,17 +2,17 @@
 
 import json
 import math
-import re
-from dataclasses import replace
 
 import pytest
 
 import nnef_hw
 from nnef_hw.boards import find_board
-from nnef_hw.errors import NnefHwError, TargetError, UnroutedError
+from nnef_hw.boards.interfaces import Uart
+from nnef_hw.errors import NnefHwError, UnroutedError
 from nnef_hw.flow import pipeline
 from nnef_hw.flow.clock import search_clock
 from nnef_hw.flow.pipeline import build
+from nnef_hw.run.artifacts import BuildFolder
 
 pytestmark = [pytest.mark.system, pytest.mark.verilator, pytest.mark.usefixtures("fixed_sources")]
 
@@ -25,12 +25,13 @@ def test_missed_clock_is_reported(options, copy):
 
 @pytest.mark.usefixtures("fake_synthesis")
 def test_fastest_clock_is_found(options, copy, steps):
-    """Place and route is asked twice: what it reaches, and whether it does."""
+    """Place and route is asked once, for what it does not reach; the PLL is set to what it does."""
     report = build(options(copy, fastest=True, bitstream=True))
-    assert (report.timing_met, report.fmax_mhz, report.clock_mhz) == (True, 40.0, 39.75)
-    assert steps.count("synthesize") == 2
+    assert (report.timing_met, report.fmax_mhz, report.clock_mhz) == (True, 40.0, 39.0)
+    assert steps.count("synthesize") == 1
     assert "simulate" not in steps
-    assert json.loads((copy / "manifest.json").read_text())["clock_mhz"] == 39.75
+    manifest = json.loads((copy / "manifest.json").read_text())
+    assert (manifest["clock_mhz"], manifest["oscillator_mhz"]) == (36.75, 12.0)
 
 
 @pytest.mark.parametrize(
@@ -101,67 +102,118 @@ def placed(fake_synthesis, monkeypatch):
 
     def synthesize(verilog, *, frequency_mhz, **arguments):
         asked.append(frequency_mhz)
-        result = pretend(verilog, frequency_mhz=frequency_mhz, **arguments)
-        fmax = reached[frequency_mhz]
-        return replace(result, fmax_mhz=fmax, timing_met=fmax >= frequency_mhz)
+        return pretend(
+            verilog, frequency_mhz=frequency_mhz, fmax=reached[frequency_mhz], **arguments
+        )
 
     monkeypatch.setattr(pipeline, "synthesize", synthesize)
     return reached, asked
 
 
-def test_the_clock_of_a_board_gives_way_to_what_is_reached(options, copy, placed, caplog):
-    """But one that was asked for is missed, and what another design missed is tried anew."""
-    reached, asked = placed
-    usual = find_board("icebreaker").clock_mhz
-    reached |= {usual: 35.9, 35.25: 39.0}
+USUAL = find_board("icebreaker").clock_mhz
+ASKED = 37.5
+"""What is asked for so that the PLL can be set to that, 2% below what is reached."""
+TIED = Uart(5_000_000)
+"""A link that the oscillator of 12 MHz is too slow for, so that the clock is a constant."""
+TIED_USUAL, TIED_LOWER = 35.25, 30.375
+
+
+@pytest.mark.parametrize(("reached", "found"), [(35.9, 34.5), (41.57, 40.5), (37.5, 36.75)])
+def test_the_clock_follows_what_one_placement_reaches(
+    reached, found, options, copy, placed, caplog
+):
+    """One that is asked for does not: it is missed or met as it is."""
+    answers, asked = placed
+    answers |= {ASKED: reached, USUAL: 36.0}
     report = build(options(copy, bitstream=True))
-    assert asked == [usual, 35.25]
-    assert (report.timing_met, report.fmax_mhz, report.clock_mhz) == (True, 39.0, 35.25)
-    assert json.loads((copy / "manifest.json").read_text())["clock_mhz"] == 35.25
+    assert asked == [ASKED]
+    assert not any("placed again" in message for message in caplog.messages)
+    assert (report.timing_met, report.fmax_mhz, report.clock_mhz) == (True, reached, found)
+    assert report.inferences_per_second == found * 1e6 / report.cycles_per_inference
+    assert BuildFolder.open(copy).clock_mhz == found
+    asked.clear()
+    assert build(options(copy, bitstream=True)).clock_mhz == found
+    assert asked == []
+    report = build(options(copy, clock_mhz=USUAL, bitstream=True))
+    assert (asked, report.timing_met, report.clock_mhz) == ([USUAL], False, USUAL)
+
+
+def test_a_clock_below_all_of_the_pll_is_a_constant(options, copy, placed, caplog):
+    """An iCE40's PLL makes 16 MHz and more: below that there is the oscillator."""
+    answers, asked = placed
+    answers |= {ASKED: 15.9, 12.0: 16.3}
+    report = build(options(copy, bitstream=True))
+    assert (asked, report.clock_mhz, report.timing_met) == ([ASKED, 12.0], 12.0, True)
+    assert "oscillator_mhz" not in json.loads((copy / "manifest.json").read_text())
+    assert sum("makes no clock below that" in message for message in caplog.messages) == 1
+    asked.clear()
+    assert build(options(copy, bitstream=True)).clock_mhz == 12.0
+    assert asked == []
+
+
+def test_a_design_whose_link_needs_the_clock_is_placed_again(options, copy, placed, caplog):
+    reached, asked = placed
+    reached |= {TIED_USUAL: 34.2, TIED_LOWER: 39.0}
+    wanted = options(copy, link=TIED, bitstream=True)
+    report = build(wanted)
+    assert asked == [TIED_USUAL, TIED_LOWER]
+    assert (report.timing_met, report.fmax_mhz, report.clock_mhz) == (True, 39.0, TIED_LOWER)
+    assert json.loads((copy / "manifest.json").read_text())["clock_mhz"] == TIED_LOWER
     assert report.seconds["total"] > 0
     told = (
-        "tiny reaches 35.90 MHz of 36.75 MHz, the clock of icebreaker: placed again for 35.25 MHz"
+        f"tiny reaches 34.20 MHz of {TIED_USUAL:g} MHz, the clock of icebreaker: placed again for "
+        f"{TIED_LOWER:g} MHz"
     )
     assert caplog.messages.count(told) == 1
-
     asked.clear()
-    assert build(options(copy, bitstream=True)).clock_mhz == 35.25
+    assert build(wanted).clock_mhz == TIED_LOWER
     assert asked == []
-    report = build(options(copy, clock_mhz=usual, bitstream=True))
-    assert (asked, report.timing_met, report.clock_mhz) == ([usual], False, usual)
-
-    asked.clear()
-    reached[usual] = 37.0
-    report = build(options(copy, seeds=2, bitstream=True))
-    assert (asked, report.timing_met, report.clock_mhz) == ([usual], True, usual)
 
 
-def test_a_rate_that_no_lower_clock_has_leaves_the_missed_one(options, copy, placed):
-    """The rate takes the fastest design at the board's clock; timing is not met then, as it was."""
+def test_a_rate_that_is_missed_is_planned_anew(options, copy, placed, caplog):
+    """For a lower clock there are more multipliers, so that the rate is met after all."""
     reached, asked = placed
-    usual = find_board("icebreaker").clock_mhz
-    with pytest.raises(TargetError) as caught:
-        build(options(copy, target_fps=1e9, bitstream=True))
-    assert asked == []
-    rate = int(re.match(r"use --target-fps (\d+)", caught.value.remedy)[1])
-    reached |= {usual: usual / 4}
+    report = build(options(copy, target_fps=2000.0, bitstream=False))
+    cycles = report.cycles_per_inference
+    rate = USUAL * 1e6 / cycles * 0.98
+    reached |= dict.fromkeys([ASKED, 28.5], 28.6)
     wanted = options(copy, target_fps=rate, bitstream=True)
     report = build(wanted)
-    assert (asked, report.timing_met, report.clock_mhz) == ([usual], False, usual)
+    assert asked[0] == ASKED
     assert report.inferences_per_second >= rate
-    assert build(wanted).timing_met is False
-    assert asked == [usual]
+    assert report.cycles_per_inference < cycles
+    assert any("planned and placed again" in message for message in caplog.messages)
 
 
-def test_a_plan_is_made_anew_for_the_clock_that_is_reached(model, placed, tmp_path):
-    """A plan in memory stays what it was; its build says what it has."""
+def test_a_plan_stays_what_it_was(model, placed, tmp_path):
+    """A plan in memory keeps the clock that it was made for; its build says what it has."""
     reached, asked = placed
     plan = nnef_hw.load(model).quantize(model.with_name("samples.npz")).schedule("icebreaker")
-    reached |= {plan.clock_mhz: 35.9, 35.25: 39.0}
+    reached |= {ASKED: 35.9}
     report = plan.build(tmp_path / "build").report
-    assert asked == [plan.clock_mhz, 35.25]
-    assert (report.clock_mhz, report.timing_met) == (35.25, True)
-    assert (report.cycles_per_inference, plan.clock_mhz) == (plan.interval, asked[0])
+    assert (asked, plan.clock_mhz) == ([ASKED], USUAL)
+    assert (report.clock_mhz, report.timing_met) == (34.5, True)
+    assert report.cycles_per_inference == plan.interval
+
+
+def test_clocks_without_a_route_give_way(options, copy, fake_synthesis, monkeypatch):
+    """The fastest one is followed by the usual one, and that by one of half its frequency."""
+    asked = []
+    pretend = pipeline.synthesize
+
+    def synthesize(verilog, *, frequency_mhz, **arguments):
+        asked.append(frequency_mhz)
+        if len(asked) == 1:
+            raise UnroutedError("the placement has no route", remedy="take a smaller model")
+        return pretend(verilog, frequency_mhz=frequency_mhz, **arguments)
+
+    monkeypatch.setattr(pipeline, "synthesize", synthesize)
+    report = build(options(copy, fastest=True, bitstream=True))
+    assert asked == [75.0, ASKED]
+    assert (report.clock_mhz, report.timing_met) == (39.0, True)
+    asked.clear()
+    build(options(copy, target_fps=100.0, bitstream=True))
+    assert asked == [ASKED, 18.375]
 
 
 def test_the_first_clock_that_is_met_can_be_enough():
@@ -176,19 +228,19 @@ def test_the_first_clock_that_is_met_can_be_enough():
 
 
 def test_fastest_clock_is_kept(options, copy, placed):
-    """A placement for 30 MHz reaches 33.2 MHz, one for 33 MHz not: the first is made again."""
-    probe = 2 * find_board("icebreaker").clock_mhz
+    """A placement for 30 MHz reaches 35.3 MHz, one for 35.25 MHz not: the first is made again."""
+    probe = 70.5
     reached, asked = placed
-    reached |= {probe: 30.1, 30.0: 33.2, 33.0: 30.2}
-    report = build(options(copy, fastest=True, bitstream=True))
-    assert asked == [probe, 30.0, 33.0, 30.0]
+    reached |= {probe: 30.1, 30.0: 35.3, 35.25: 30.2}
+    report = build(options(copy, link=TIED, fastest=True, bitstream=True))
+    assert asked == [probe, 30.0, 35.25, 30.0]
     assert (report.timing_met, report.clock_mhz) == (True, 30.0)
     assert json.loads((copy / "manifest.json").read_text())["clock_mhz"] == 30.0
 
     asked.clear()
-    build(options(copy, fastest=True, bitstream=True))
+    build(options(copy, link=TIED, fastest=True, bitstream=True))
     assert asked == []
-    build(options(copy, fastest=True, bitstream=True, seeds=2))
+    build(options(copy, link=TIED, fastest=True, bitstream=True, seeds=2))
     assert asked[0] == probe
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
@@ -81,6 +81,27 @@ class Placer:
         self._run(f"{top}.json", [*way.options, *route], own, log, partial(is_needless, True))
         report: dict[str, object] = json.loads((own / "timing.json").read_text())
         return report
+
+    def set_pll(
+        self, folder: Path, seed: int, log: Path, parameters: Mapping[str, int]
+    ) -> None:  # fmt: skip
+        """Change the PLL's parameters in what :meth:`place` has written; all else stays.
+
+        Raises
+        ------
+        ToolError
+            nextpnr failed.
+        """
+        own, config = folder / f"seed{seed}", f"{self.design.top}.config"
+        placed = own / self.dialect.placed(config)
+        if not self.dialect.set_pll(own / config, placed, parameters):
+            return
+        # its pins have their places already
+        design = replace(self.design, constraints=None)
+        route = self.dialect.route_options(f"{own.name}/{config}")
+        arguments = ["--no-pack", "--no-place", "--no-route", *route]
+        run_nextpnr(self.dialect, design, f"{own.name}/{placed.name}", arguments, own, log)
+        log.unlink()
 
     def plan(self, folder: Path, log: Path) -> None:
         """Give blocks of the netlist of a folder their places, where the family does.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from nnef_hw.hardware.families import Family, Pin
 from nnef_hw.place.cells.tiles import LogicTiles
@@ -156,6 +157,23 @@ class Dialect(ABC):
     def placed(self, config: str) -> str:
         """Return the name of the file of the placed netlist beside that of the configuration."""
         return f"{config}.json"
+
+    @abstractmethod
+    def set_pll(self, configuration: Path, placed: Path, parameters: Mapping[str, int]) -> bool:
+        """Change the parameters of a routed design's PLL; the design has one.
+
+        Parameters
+        ----------
+        configuration, placed
+            The files that :meth:`route_options` ask for: of these all that the packer reads.
+        parameters
+            New values by name.
+
+        Returns
+        -------
+        bool
+            Whether nextpnr has to write the configuration anew, of the placed netlist.
+        """
 
     @abstractmethod
     def pack_arguments(self, part: str, config: str, bitstream: str) -> list[str]:

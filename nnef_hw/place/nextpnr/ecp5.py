@@ -5,7 +5,9 @@ What places them needs scipy, which only the extra of this family brings.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from nnef_hw.hardware.families import ECP5, Pin
 from nnef_hw.place.cells.ecp5_tiles import ECP5_TILES
@@ -66,6 +68,18 @@ class Ecp5(Dialect):
 
     def route_options(self, config: str) -> list[str]:
         return ["--textcfg", config, "--write", self.placed(config)]
+
+    def set_pll(self, configuration: Path, placed: Path, parameters: Mapping[str, int]) -> bool:
+        del placed
+        text = configuration.read_text()
+        for name, value in parameters.items():
+            [found] = re.finditer(rf"^word: {name} ([01]+)$", text, re.MULTILINE)
+            # what divides by n holds n - 1
+            word = value - 1 if name.endswith("_DIV") else value
+            begin, end = found.span(1)
+            text = f"{text[:begin]}{word:0{end - begin}b}{text[end:]}"
+        configuration.write_text(text)
+        return False
 
     def pack_arguments(self, part: str, config: str, bitstream: str) -> list[str]:
         del part

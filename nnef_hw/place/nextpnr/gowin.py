@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from nnef_hw.arithmetic.records import JsonView
 from nnef_hw.hardware.families import GOWIN, Pin
 from nnef_hw.place.nextpnr.dialect import Dialect, function_of
 from nnef_hw.place.nextpnr.nextpnr import Nextpnr
+from nnef_hw.place.nextpnr.pll import set_parameters
 from nnef_hw.place.nextpnr.policy import SPLIT_SUMS
 from nnef_hw.place.toolchain import CellModels
 
@@ -18,6 +20,7 @@ RAM_CELL_LUTS = 4
 """LUTs of a tile that nothing else can use once the other four are a RAM16SDP4."""
 COUNTED = ((r"LUT[1-4]", "LUT4"), (r"DFF\w*", "DFF"), (r"(SP|SDP|SDPX9|SPX9|DP|DPX9)B?", "BSRAM"))
 """Cells of the placed netlist, and as what nextpnr counts them."""
+PLL = r"rPLL|PLLA"
 MEMORIES = "memories.txt"
 BLOCK_RAMS = """
 ram block $__GOWIN_SP_ {
@@ -83,6 +86,11 @@ class GowinDialect(Dialect):
     def placed(self, config: str) -> str:
         # the packer reads just that
         return config
+
+    def set_pll(self, configuration: Path, placed: Path, parameters: Mapping[str, int]) -> bool:
+        del placed
+        set_parameters(configuration, PLL, parameters)
+        return False
 
     def pack_arguments(self, part: str, config: str, bitstream: str) -> list[str]:
         # once configured, the pins of the flash that configures it are those of the design

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from nnef_hw.hardware.families import ICE40, Pin
 from nnef_hw.place.nextpnr.dialect import Dialect, function_of
 from nnef_hw.place.nextpnr.nextpnr import Nextpnr
+from nnef_hw.place.nextpnr.pll import set_parameters
 from nnef_hw.place.nextpnr.policy import FEWEST_ENABLED, SHORTEST_WIRE
 from nnef_hw.place.toolchain import CellModels
 
 __all__ = ["TOOLCHAIN"]
+
+PLL = r"ICESTORM_PLL"
 
 
 class Ice40(Dialect):
@@ -34,6 +38,11 @@ class Ice40(Dialect):
 
     def route_options(self, config: str) -> list[str]:
         return ["--asc", config, "--write", self.placed(config)]
+
+    def set_pll(self, configuration: Path, placed: Path, parameters: Mapping[str, int]) -> bool:
+        del configuration
+        set_parameters(placed, PLL, parameters)
+        return True
 
     def pack_arguments(self, part: str, config: str, bitstream: str) -> list[str]:
         del part

@@ -14,12 +14,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from nnef_hw.arithmetic.records import JsonObject
 from nnef_hw.errors import UnroutedError
 from nnef_hw.hardware.families import Pin
 from nnef_hw.place.nextpnr.attempt import IsNeedless, Placer
 from nnef_hw.place.nextpnr.dialect import Dialect
 from nnef_hw.place.nextpnr.floorplan import describe_places
 from nnef_hw.place.nextpnr.mapping import map_design
+from nnef_hw.place.nextpnr.pll import clock_names, tuned_clocks
 from nnef_hw.place.nextpnr.run import SupersededError
 from nnef_hw.place.nextpnr.seeds import placements_of
 from nnef_hw.place.nextpnr.timing import (
@@ -117,10 +119,17 @@ class Nextpnr(Toolchain):
             log.replace(folder / f"seed{seed}" / "nextpnr.log")
             return report
 
+        tuning = design.tuning
+        names = clock_names(_read(folder / design.netlist), tuning.outputs) if tuning else None
         placements, unrouted = placements_of(place, seeds)
-        seconds["nextpnr"] = time.perf_counter() - begin
         best = max(placements, key=lambda seed: slack_of(placements[seed]))
         report = placements[best]
+        clocks, setting = clocks_of(report), None
+        if tuning and names:
+            clocks, setting = tuned_clocks(clocks, names, tuning)
+        if setting:
+            placer.set_pll(folder, best, logs / "pll.log", setting.parameters)
+        seconds["nextpnr"] = time.perf_counter() - begin
         files = self._keep(top, folder, best, report)
         if bitstream:
             config, packer = f"{top}.config", dialect.packer
@@ -130,7 +139,6 @@ class Nextpnr(Toolchain):
             packing_log = logs / f"{packer.name}.log"
             seconds[packer.name] = run_tool(packer, command, cwd=folder, log=packing_log)
 
-        clocks = clocks_of(report)
         fmax, constraint = slowest_clock(clocks, design.frequency_mhz)
         return SynthesisResult(
             fmax_mhz=fmax,
@@ -148,6 +156,7 @@ class Nextpnr(Toolchain):
             | dict.fromkeys(map(str, unrouted)),
             seed=best,
             path=longest_path(report),
+            clock_mhz=setting.clock_mhz if setting else None,
         )
 
     def _keep(
@@ -184,3 +193,8 @@ class Nextpnr(Toolchain):
         if "ff" not in resources:
             resources["ff"] = Resource(mapped.flip_flops, resources["lut"].available)
         return resources
+
+
+def _read(path: Path) -> JsonObject:
+    found: JsonObject = json.loads(path.read_text())
+    return found
