@@ -27,6 +27,10 @@ ICEBREAKER = Board(
         "pdm_clk": "@36", "pdm_data": "@32",
         # PMOD 2, as PmodMIC3 has them
         "adc_cs_n": "@27", "adc_data": "@21", "adc_sck": "@19",
+        # PMODs 1A (data, upper row first) and 2
+        "cam_data": ("@4", "@2", "@47", "@45", "@3", "@48", "@46", "@44"),
+        "cam_pclk": "@27", "cam_vsync": "@25", "cam_href": "@21", "cam_xclk": "@19",
+        "cam_scl": "@26", "cam_sda": "@23", "cam_error": "@20",
     },
     # W25Q128JVIM
     memories=(SpiFlash(chips=(W25Q128JV_DTR,), lines=4, resource="spi_flash_4x"),),

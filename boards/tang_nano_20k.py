@@ -31,6 +31,10 @@ TANG_NANO_20K = Board(
         # header pins 80, 42, 41, 56 and 54
         "pdm_clk": "@80", "pdm_data": "@42",
         "adc_cs_n": "@41", "adc_data": "@56", "adc_sck": "@54",
+        # header pins 41 to 56, 73 to 85, 52, 53 (with pull-ups) and 71
+        "cam_data": ("@42", "@41", "@56", "@54", "@51", "@48", "@55", "@49"),
+        "cam_pclk": "@73", "cam_vsync": "@74", "cam_href": "@75", "cam_xclk": "@85",
+        "cam_scl": "@53", "cam_sda": "@52", "cam_error": "@71",
         "leds": tuple(f"led:{n}" for n in range(6)),
     },
     attributes={"IO_TYPE": "LVCMOS33"},

@@ -28,6 +28,10 @@ def _ulx3s(size, device, aliases=()):
             # GN4, GP5, GN5, GP6, GN6
             "pdm_clk": "@A8", "pdm_data": "@C8",
             "adc_cs_n": "@B8", "adc_data": "@C6", "adc_sck": "@C7",
+            # GP5, GN5 to GP8, GN8; GP9, GN9 to GP11, GN11; GP12
+            "cam_data": ("@C8", "@B8", "@C6", "@C7", "@A6", "@B6", "@A4", "@A5"),
+            "cam_pclk": "@A2", "cam_vsync": "@B1", "cam_href": "@C4", "cam_xclk": "@B4",
+            "cam_scl": "@F4", "cam_sda": "@E3", "cam_error": "@G3",
             "leds": tuple(f"led:{n}" for n in range(8)),
         },
         attributes={"IO_TYPE": "LVCMOS33"},

@@ -22,6 +22,9 @@ UPDUINO_V3 = Board(
         "clk": "clk12", "rx": "@38", "tx": "@28", "led": "rgb_led.g",
         "leds": ("rgb_led.r", "rgb_led.g", "rgb_led.b"),
         "pdm_clk": "@2", "pdm_data": "@46", "alert": "@47", "text": "@45",
+        "cam_data": ("@48", "@3", "@4", "@44", "@6", "@9", "@11", "@18"),
+        "cam_pclk": "@19", "cam_vsync": "@13", "cam_href": "@21", "cam_xclk": "@12",
+        "cam_scl": "@23", "cam_sda": "@25", "cam_error": "@26",
     },
     attributes={"PULLUP": 1},
     # The fourth data line is pin 20, which is the oscillator's while the jumper OSC is closed.

@@ -104,7 +104,7 @@ endmodule
 _HARNESS = Path(__file__).with_suffix(".cpp")
 _FAR_END = Path(interfaces.__file__).with_name("far_end.h")
 _ONCE = {"#pragma once", '#include "far_end.h"'}
-_DIRECTIONS = {Direction.INPUT: "in", Direction.OUTPUT: "out"}
+_DIRECTIONS = {Direction.INPUT: "in", Direction.OUTPUT: "out", Direction.BOTH: "out"}
 _COMMAND = struct.Struct("<2Q")
 _ANSWER = struct.Struct("<3Q")
 _SIZE = struct.Struct("<Q")
@@ -207,6 +207,11 @@ class BoardTransport:
             pins |= {
                 name: (_DIRECTIONS[use.direction], use.width)
                 for name, use in interface.pins.items()
+            }
+            pins |= {
+                f"{name}_far": ("in", use.width)
+                for name, use in interface.pins.items()
+                if use.direction is Direction.BOTH
             }
         ports = {name: way for name, (way, _) in pins.items()}
         ends = [interface.far_end(clk_hz) for interface in self.others]

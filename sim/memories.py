@@ -149,6 +149,9 @@ def simulated_board(
 ):
     """Verilog of a board with its memories, whose ports are those of the top without their pins.
 
+    A wire ``x`` of both directions becomes its level ``x``, and ``x_far``: the other end pulls it
+    low.
+
     Parameters
     ----------
     verilog : str
@@ -163,9 +166,19 @@ def simulated_board(
     """
     if ports is None:
         ports = {"clk": ("input", 1), "rx": ("input", 1), "tx": ("output", 1)}
-    listed = [f"{direction} {_bits(width)}{port}" for port, (direction, width) in ports.items()]
+    shared = [port for port, (direction, _) in ports.items() if direction == "inout"]
+    listed = [
+        f"{'output' if port in shared else direction} {_bits(width)}{port}"
+        for port, (direction, width) in ports.items()
+    ]
+    listed += [f"input {port}_far" for port in shared]
     lines = [f"module {name} ({', '.join(listed)});"]
-    connected = [f".{port}({port})" for port in ports]
+    for port in shared:
+        # pulled up, and low if either end pulls
+        lines += [f"    wire {port}_pad;", f"    pullup({port}_pad);",
+                  f"    assign {port}_pad = {port}_far ? 1'b0 : 1'bz;",
+                  f"    assign {port} = {port}_pad;"]  # fmt: skip
+    connected = [f".{port}({port}{'_pad' if port in shared else ''})" for port in ports]
     for model in models:
         for wire, width in model.wires.items():
             lines.append(f"    wire {_bits(width)}{model.prefix}{wire};")

@@ -33,10 +33,12 @@ place.cells
 place.blocks place
 place.netlist
 boards streaming.filters
-boards.buses boards.hardware.events boards.hardware.microphones streaming.layers engine.layers
+boards.buses boards.hardware.cameras boards.hardware.events boards.hardware.microphones
+streaming.layers engine.layers
 boards.hardware
 boards.hardware.clocks boards.hardware.tokens
 boards.interfaces
+boards.interfaces.cameras
 report.pages
 report.wording
 architecture
@@ -98,8 +100,9 @@ HARDWARE = {
     "streaming",
 }  # fmt: skip
 WITH_AMARANTH = {
-    "rtl", "boards", "boards.buses", "boards.hardware", "boards.hardware.clocks",
-    "boards.hardware.events", "boards.hardware.microphones", "codegen", "sim",
+    "rtl", "boards", "boards.buses", "boards.hardware", "boards.hardware.cameras",
+    "boards.hardware.clocks", "boards.hardware.events", "boards.hardware.microphones",
+    "codegen", "sim",
     "streaming.hardware", "engine.hardware",
 }  # fmt: skip
 """Rooms that import Amaranth, or top rooms all of whose rooms do."""

@@ -97,7 +97,8 @@ class LinkedCore(wiring.Component):
     led : Out(1)
         High while a frame is inside the accelerator.
     flash_cs_n, ...
-        What goes to the pads of memories, if the accelerator has ``pads``.
+        What goes to the pads of memories, if the accelerator has ``pads``, and of wires that
+        sources and sinks pull low.
 
     Attributes
     ----------
@@ -175,8 +176,10 @@ class LinkedCore(wiring.Component):
                 raise ValueError(f"several interfaces have pins {sorted(taken)}")
             self.pins |= members
             self.wired |= dict.fromkeys(members, component)
+        self.wires = {group: component for _, component in made
+                       for group in getattr(component, "pads", ())}
         super().__init__({"reset": In(1), **({"board_reset": In(1)} if has_own_clock else {}),
-                          **self.pins, "led": Out(1), **pad_ports(self.pads)})
+                          **self.pins, "led": Out(1), **pad_ports((*self.pads, *self.wires))})
 
     def elaborate(self, platform):
         m = Module()
@@ -197,6 +200,8 @@ class LinkedCore(wiring.Component):
 
         accelerator = self.accelerator
         connect_pads(m, self.pads, accelerator, self)
+        for group, component in self.wires.items():
+            connect_pads(m, [group], component, self)
         if self.pads:
             m.d.comb += link.memory_error.eq(accelerator.memory_error)
         if "restart" in accelerator.signature.members:
@@ -256,6 +261,8 @@ class LinkedCore(wiring.Component):
             link.counts.eq(counters.counts),
             inside.eq(counters.busy | Cat(self.waiting).any()),
             self.led.eq(counters.busy),
+            *(source.inside.eq(counters.busy) for source in self.sources.values()
+              if "inside" in source.signature.members),
         ]
         return m
 

@@ -20,6 +20,7 @@ from amaranth.lib.wiring import In, Out
 
 from nnef_hw.boards.hardware.uart import UartReceiver, UartTransmitter, receiver_latency
 from nnef_hw.boards.interfaces import Direction, PinUse
+from nnef_hw.rtl.readers.pads import pad_ports
 
 __all__ = ["MIN_BYTE_CYCLES", "UartPhy", "pin_members"]
 
@@ -29,18 +30,22 @@ MIN_BYTE_CYCLES = 16
 def pin_members(interface, component):
     """Members of an interface's component that are pins of the board.
 
-    Those that are not are streams, and the losses of a source that does not wait.
+    Those that are not are streams, the losses of a source that does not wait, whether it has to,
+    and what goes to pads of wires that are pulled low.
 
     Raises
     ------
     ValueError
         If they are not those that the interface says it needs.
     """
+    pads = getattr(component, "pads", ())
+    inner = {"i", "o", "lost", "inside", *pad_ports(pads)}
     members = {name: member for name, member in component.signature.members.items()
-               if name not in {"i", "o", "lost"}}
+               if name not in inner}
     found = {name: PinUse(Direction.INPUT if member.flow == In else Direction.OUTPUT,
                           Shape.cast(member.shape).width)
              for name, member in members.items()}
+    found |= {group.name: PinUse(Direction.BOTH) for group in pads}
     if found != dict(interface.pins):
         raise ValueError(f"{interface.title} says that its pins are {dict(interface.pins)}, and "
                          f"its component has {found}")

@@ -67,7 +67,7 @@ def board_top(
     inverted = {port: pins.inverted(port) for port in pins.pins if port != CLOCK}
     top = BoardTop(core, pll=pll, clk_hz=clk_hz, inverted=inverted)
     used = [getattr(top, name) for name in core.pins]
-    memories = [getattr(top, name) for name in pad_ports(core.pads)]
+    memories = [getattr(top, name) for name in pad_ports((*core.pads, *core.wires))]
     if memories:
         memories.append(top.core_clk)
     return top, [top.clk, *used, *([top.led] if STATUS in pins.pins else []), *memories]
@@ -107,7 +107,8 @@ class BoardTop(wiring.Component):
         self.startup_cycles = 1 << (round(clk_hz * STARTUP_SECONDS) - 1).bit_length()
         self.inverted = inverted or {}
         self.latency = core.latency
-        ports = pad_ports(core.pads)
+        self.pads = (*core.pads, *core.wires)
+        ports = pad_ports(self.pads)
         if ports:
             ports["core_clk"] = Out(1)
         super().__init__({"clk": In(1), **core.pins, "led": Out(1), **ports})
@@ -115,7 +116,7 @@ class BoardTop(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         m.domains.sync = sync = ClockDomain(reset_less=True)
-        core_clk = self.core_clk if self.core.pads else Signal()
+        core_clk = self.core_clk if self.pads else Signal()
         pll_locked = Signal()
         sync.clk = core_clk
         domain = "sync"
@@ -154,7 +155,7 @@ class BoardTop(wiring.Component):
                 m.d.comb += inner.eq(outer ^ invert if invert else outer)
             else:
                 m.d.comb += outer.eq(inner ^ invert if invert else inner)
-        connect_pads(m, core.pads, core, self)
+        connect_pads(m, self.pads, core, self)
         m.d.comb += [
             core.reset.eq(~started), self.led.eq(core.led ^ bool(self.inverted.get(STATUS))),
         ]

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from nnef_hw.boards.interfaces.bus import BUS_DATA, BUSES, Bus, find_bus
+from nnef_hw.boards.interfaces.dvp import Dvp
 from nnef_hw.boards.interfaces.event_pin import EventLed, EventPin
 from nnef_hw.boards.interfaces.events import EventSink, Occurrence
 from nnef_hw.boards.interfaces.i2s import I2s
@@ -46,12 +47,12 @@ from nnef_hw.errors import UsageError
 
 __all__ = [
     "ANY_NUMBER", "BUSES", "BUS_DATA", "Bus", "CLOCK", "ChipLoop", "ChosenSink", "ChosenSource",
-    "ClassOnLeds", "DEFAULT_LINK", "Direction", "EventLed", "EventPin", "EventSink", "FarEnd",
-    "Feed", "HostLink", "I2s", "Interface", "LINKS", "Link", "Mcp3201", "Microphone", "Occurrence",
-    "Option", "PLAIN_STREAMS", "Pdm", "PinUse", "PinUser", "Pins", "PlainStreams", "Result",
-    "SINKS", "SOURCES", "STATUS", "Sink", "SinkWish", "Source", "SourceWish", "Spi", "SpiAdc",
-    "Uart", "UartText", "find_bus", "find_link", "find_sink", "find_source", "find_streams",
-    "link_names", "link_of", "link_options", "sink_names", "sink_of", "source_of",
+    "ClassOnLeds", "DEFAULT_LINK", "Direction", "Dvp", "EventLed", "EventPin", "EventSink",
+    "FarEnd", "Feed", "HostLink", "I2s", "Interface", "LINKS", "Link", "Mcp3201", "Microphone",
+    "Occurrence", "Option", "PLAIN_STREAMS", "Pdm", "PinUse", "PinUser", "Pins", "PlainStreams",
+    "Result", "SINKS", "SOURCES", "STATUS", "Sink", "SinkWish", "Source", "SourceWish", "Spi",
+    "SpiAdc", "Uart", "UartText", "find_bus", "find_link", "find_sink", "find_source",
+    "find_streams", "link_names", "link_of", "link_options", "sink_names", "sink_of", "source_of",
 ]
 
 LINKS: tuple[HostLink, ...] = (Uart(), Spi())
@@ -60,7 +61,7 @@ DEFAULT_LINK = LINKS[0]
 Wished = TypeVar("Wished", ChosenSink, ChosenSource)
 SINKS: tuple[type[ChosenSink], ...] = (ClassOnLeds, EventPin, EventLed, UartText)
 """Every sink that a user may choose for an output."""
-SOURCES: tuple[type[ChosenSource], ...] = (I2s, Pdm, SpiAdc, Mcp3201)
+SOURCES: tuple[type[ChosenSource], ...] = (I2s, Pdm, SpiAdc, Mcp3201, Dvp)
 """Every source that a user may choose for an input."""
 PLAIN_STREAMS = PlainStreams()
 
@@ -120,10 +121,13 @@ class SourceWish:
         Its class.
     input
         Input of the network; None is the only one.
+    options
+        Values of its options, by name.
     """
 
     kind: type[ChosenSource]
     input: str | None = None
+    options: tuple[tuple[str, object], ...] = ()
 
     @property
     def luts(self) -> int:
@@ -235,34 +239,38 @@ def find_sink(text: str) -> SinkWish:
                      remedy=f"use --sink {' or '.join(sink_names())}, or OUTPUT=NAME")
 
 
-def _options(sink: type[ChosenSink], text: str) -> tuple[tuple[str, object], ...]:
-    known = {option.name: option for option in sink.options}
+def _options(
+    kind: type[ChosenSink] | type[ChosenSource], text: str
+) -> tuple[tuple[str, object], ...]:
+    known = {option.name: option for option in kind.options}
     found = []
     for one in filter(None, text.split(",")):
         name, _, value = one.partition("=")
         if name not in known:
             options = f"its options are {', '.join(known)}" if known else "it has no options"
-            raise UsageError(f"the sink {sink.name} has no option {name!r}", remedy=options)
+            raise UsageError(f"the {kind.sort} {kind.name} has no option {name!r}", remedy=options)
         try:
             found.append((name, known[name].type(value)))
         except ValueError as error:
-            raise UsageError(f"{value!r} is no value of {name}, an option of the sink {sink.name}",
+            title = f"{kind.sort} {kind.name}"
+            raise UsageError(f"{value!r} is no value of {name}, an option of the {title}",
                              remedy=f"give the {known[name].help}") from error
     return tuple(found)
 
 
 def find_source(text: str) -> SourceWish:
-    """Return the source of a text, ``[INPUT=]NAME``.
+    """Return the source of a text, ``[INPUT=]NAME`` or ``[INPUT=]NAME:OPTION=VALUE,...``.
 
     Raises
     ------
     UsageError
-        If there is no such source.
+        If there is no such source, or it has no such option, or not with such a value.
     """
-    feed, _, name = text.rpartition("=")
+    chosen, _, options = text.partition(":")
+    feed, _, name = chosen.rpartition("=")
     for source in SOURCES:
         if source.name == name:
-            return SourceWish(source, feed or None)
+            return SourceWish(source, feed or None, _options(source, options))
     names = " or ".join(source.name for source in SOURCES)
     raise UsageError(f"there is no source {name!r}", remedy=f"use --source {names}, or INPUT=NAME")
 

@@ -94,11 +94,23 @@ class Feed:
         Codes of a frame, or of a step.
     rate
         Samples of audio per second that its reader expects; None if it reads no audio.
+    shape
+        Extents of a frame.
+    picture
+        Channels, rows and columns, where its stream is a picture row by row; None otherwise.
+    bits
+        Of a code; None as long as it has no format.
+    alone
+        A frame enters only when the one before has left; true as long as there is no plan.
     """
 
     name: str
     codes: int
     rate: int | None = None
+    shape: tuple[int, ...] = ()
+    picture: tuple[int, int, int] | None = None
+    bits: int | None = None
+    alone: bool = True
 
 
 class Interface(ABC):
@@ -106,7 +118,8 @@ class Interface(ABC):
 
     What is asked here needs no Amaranth. The hardware is a component of its own, which is imported
     only when it is made. All pins of the component are members of its signature beside its
-    streams, and have the names, directions and widths of :attr:`pins`.
+    streams, and have the names, directions and widths of :attr:`pins`. Those of both directions
+    are behind its ``pads``: wires that are pulled low.
     """
 
     name: ClassVar[str]
@@ -171,7 +184,7 @@ class Source(Interface):
     them: whole frames, each of which ends with ``last``; a reset makes it begin with a new one. The
     accelerator may let it wait for any time. A source that cannot wait, as a microphone cannot,
     counts the samples that it loses, in an output ``lost`` of 16 bits that stays at its greatest
-    value; the link tells them.
+    value; the link tells them. It may have an input ``inside``: a frame is inside the accelerator.
     """
 
     sort = "source"
@@ -191,10 +204,15 @@ class ChosenSource(Source):
     input: str
     """Name of the input that it feeds."""
 
+    @property
+    def given(self) -> Mapping[str, object]:
+        """Values of its options, by name."""
+        return {}
+
     @classmethod
     @abstractmethod
-    def of(cls, feed: Feed) -> "ChosenSource":
-        """Return the source of an input.
+    def of(cls, feed: Feed, **options: Any) -> "ChosenSource":
+        """Return the source of an input, with its options as far as they are given.
 
         Raises
         ------

@@ -59,7 +59,7 @@ class Microphone(ChosenSource):
         return {name: PinUse(direction) for name, direction in self.board_pins.items()}
 
     @classmethod
-    def of(cls, feed: Feed) -> Self:
+    def of(cls, feed: Feed, **options: Any) -> Self:
         """Return the microphone of an input of audio, which decides the rate.
 
         Raises
@@ -67,6 +67,7 @@ class Microphone(ChosenSource):
         TargetError
             If the input is none of audio.
         """
+        assert not options, "it has none"
         if feed.rate is None:
             raise TargetError(
                 f"source {cls.name} gives samples of audio, and no front end reads input "

@@ -52,6 +52,12 @@ def add_commands(commands: Commands) -> None:
         metavar="SOUND.wav",
         help="play a sound to the microphone of the board; print the events on its pin",
     )
+    sub.add_argument(
+        "--images",
+        type=Path,
+        metavar="DIR",
+        help="show the pictures of a folder (*.png) to the camera of the board; print what it sees",
+    )
     sub.add_argument("--limit", type=int, metavar="N", help="use the first N samples")
     sub.add_argument(
         "--stall",
@@ -124,6 +130,8 @@ def _sim(options: argparse.Namespace) -> int:
 
     if options.wav is not None:
         return _hear(options)
+    if options.images is not None:
+        return _see(options)
     found = simulate(
         BuildFolder.open(options.build),
         options.samples,
@@ -156,6 +164,29 @@ def _hear(options: argparse.Namespace) -> int:
             f"{found.cycles:,} cycles, {found.cycles_per_second:,} per second"
         )
     require_heard(found)
+    return 0
+
+
+def _see(options: argparse.Namespace) -> int:
+    from nnef_hw.report.model.conversion import to_json
+    from nnef_hw.run.artifacts import BuildFolder
+    from nnef_hw.run.see import require_seen, see
+
+    found = see(BuildFolder.open(options.build), options.images)
+    if options.json:
+        print_json(to_json(found))
+    else:
+        for picture in found.pictures:
+            scores = ", ".join(f"{score:.3g}" for score in picture.scores)
+            print(f"{picture.name}: {picture.number} ({scores}), computed {picture.times} times")
+        for seconds, text in found.told:
+            print(f"{seconds:.2f} s {text}".rstrip())
+        print(
+            f"{len(found.pictures)} pictures, sent {found.sent} times, computed {found.computed} "
+            f"times ({found.pictures_per_second:.1f} per second), {found.lost} lost; "
+            f"{found.cycles:,} cycles, {found.cycles_per_second:,} per second"
+        )
+    require_seen(found)
     return 0
 
 

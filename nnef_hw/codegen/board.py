@@ -12,6 +12,7 @@ from nnef_hw.architecture.architecture import AcceleratorPlan, queued_ports
 from nnef_hw.architectures import find_architecture
 from nnef_hw.arithmetic.records import JsonObject
 from nnef_hw.boards import Board
+from nnef_hw.boards.hardware.cameras.open_drain import open_drain_verilog
 from nnef_hw.boards.hardware.memory_pins import memory_pins, package_ports
 from nnef_hw.boards.hardware.top import board_top
 from nnef_hw.boards.interfaces import (
@@ -147,12 +148,17 @@ def design_board(
         frames={port.name: port.beats for port in (*plan.inputs, *plan.outputs)}, queues=queues,
         layers=len(plan.stations) if plan.layer_counters else 0, batch=plan.batch,
     )  # fmt: skip
-    pads = top.core.pads
+    pads = top.pads
     verilog = to_verilog(top, name="board_core" if pads else "board_top", ports=ports)
     pins: dict[str, Hardware] = {}
     if pads:
-        [memory] = [x for x in board.memories if x.prefix == pads[0].prefix]
-        pins = memory_pins(board, memory)
+        prefixes = {group.prefix for group in top.core.pads}
+        used = [memory for memory in board.memories if memory.prefix in prefixes]
+        renamed: dict[str, str] = {}
+        for memory in used:
+            pins |= memory_pins(board, memory)
+            renamed |= package_ports(board, memory)
+        wires = open_drain_verilog() if top.core.wires else ""
         inner = {*pad_ports(pads), "core_clk"}
         members = top.signature.members
         outer = {
@@ -161,10 +167,8 @@ def design_board(
             )
             for signal in ports if signal.name not in inner
         }  # fmt: skip
-        padded = padded_top(
-            "board_core", pads, outer, clock="core_clk", names=package_ports(board, memory)
-        )
-        verilog = "\n".join([verilog, padded, pads_verilog()])
+        padded = padded_top("board_core", pads, outer, clock="core_clk", names=renamed)
+        verilog = "\n".join([verilog, padded, pads_verilog(), *filter(None, [wires])])
     return BoardDesign(
         verilog=verilog,
         constraints=board_constraints(board, (link, *sources, *sinks), pins),

@@ -113,7 +113,7 @@ def compile_design(
         else:
             room = with_loop(target, graph) if options.token_loop else target
             made = _plan(options, room, graph, samples, progress)
-        check_rates(bind_sources(options.sources, made.fixed), made.plan)
+        check_rates(bind_sources(options.sources, made.fixed, made.plan), made.plan)
         fixed, canonical, plan = made.fixed, made.canonical, made.plan
         emit(folder, fixed, canonical, plan, made.samples, target, options, base)
         # Before the new Verilog is in place: an interruption in between costs time, not trust.

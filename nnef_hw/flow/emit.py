@@ -77,7 +77,7 @@ def emit(
         generator=GENERATOR,
         link=options.streams if is_ip else options.link,
         sinks=() if is_ip else bind_sinks(options.sinks, fixed, target, plan.outputs),
-        sources=() if is_ip else bind_sources(options.sources, fixed),
+        sources=() if is_ip else bind_sources(options.sources, fixed, plan),
         oscillator_mhz=oscillator_mhz,
         loop=bind_loop(fixed, plan.outputs) if options.token_loop else None,
         module=module,

@@ -36,8 +36,10 @@ def with_interfaces(board: Board, link: HostLink, wishes: Sequence[SourceWish | 
     return replace(board, link_lut=board.link_lut + luts, link_bram=board.link_bram + blocks)
 
 
-def bind_sources(wishes: Sequence[SourceWish], graph: Graph) -> tuple[ChosenSource, ...]:
-    """Return the sources of a network.
+def bind_sources(
+    wishes: Sequence[SourceWish], graph: Graph, plan: AcceleratorPlan | None = None
+) -> tuple[ChosenSource, ...]:
+    """Return the sources of a network, for a plan of it if there is one.
 
     Raises
     ------
@@ -51,8 +53,7 @@ def bind_sources(wishes: Sequence[SourceWish], graph: Graph) -> tuple[ChosenSour
         name = _input(wish, graph)
         if name in found:
             raise UsageError(f"input {name!r} has two sources", remedy="give one --source for it")
-        codes = math.prod(sample_extents(graph.tensor(name).shape))
-        found[name] = wish.kind.of(Feed(name, codes, _rate(graph, name)))
+        found[name] = wish.kind.of(_feed(graph, name, plan), **dict(wish.options))
     return tuple(found.values())
 
 
@@ -121,6 +122,32 @@ def _input(wish: SourceWish, graph: Graph) -> str:
             remedy=f"its inputs are {names}",
         )
     return wish.input or str(graph.inputs[0])
+
+
+def _feed(graph: Graph, name: str, plan: AcceleratorPlan | None) -> Feed:
+    """Return the facts about an input that a source has to know."""
+    tensor = graph.tensor(name)
+    shape = tuple(sample_extents(tensor.shape))
+    picture = _picture(tensor.shape)
+    alone = True
+    if plan is not None:
+        [port] = [x for x, other in zip(plan.inputs, graph.inputs, strict=True) if other == name]
+        rows, columns, channels = port.image
+        if picture != (channels, rows, columns):
+            picture = None
+        alone = plan.interval >= plan.latency
+    bits = None if tensor.qtype is None else tensor.qtype.bits
+    rate = _rate(graph, name)
+    return Feed(name, math.prod(shape), rate, shape, picture, bits, alone)
+
+
+def _picture(shape: tuple[int, ...]) -> tuple[int, int, int] | None:
+    """Return channels, rows and columns of an input whose stream is a picture row by row."""
+    if len(shape) != 4 or shape[0] != 1:
+        return None
+    if shape[3] == 1 and shape[1] > 1 and shape[2] > 1:
+        return 1, shape[1], shape[2]
+    return shape[1], shape[2], shape[3]
 
 
 def _rate(graph: Graph, name: str) -> int | None:

@@ -77,7 +77,8 @@ def base_options(options: BuildOptions) -> BuildOptions:
             for x in map(sink_of, manifest.get("sinks", ()))
         ),
         sources=tuple(
-            SourceWish(type(x), x.input) for x in map(source_of, manifest.get("sources", ()))
+            SourceWish(type(x), x.input, tuple(x.given.items()))
+            for x in map(source_of, manifest.get("sources", ()))
         ),
         token_loop="token_loop" in manifest,
         bitstream=False,

@@ -55,6 +55,11 @@ class Pads(ABC):
         """Pins by name, without prefix: ``output`` or ``inout``, and the width."""
 
 
+    def pin_name(self, pin):
+        """Name of a pin at the top."""
+        return self.prefix + pin
+
+
 class FlashPads(Pads):
     """Pads of a :class:`.FlashReader`.
 
@@ -172,7 +177,7 @@ def padded_top(core, pads, ports, *, name="board_top", clock="clk", names=None, 
     for group in pads:
         inner = [f".clk({clock})"]
         for pin, (direction, width) in group.pins.items():
-            called = names.get(group.prefix + pin, group.prefix + pin)
+            called = names.get(group.pin_name(pin), group.pin_name(pin))
             lines.append(f"    {direction} {_range(width)}{called}")
             inner.append(f".pin_{pin}({called})")
         for port, (_, width) in group.ports.items():

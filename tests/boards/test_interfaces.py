@@ -145,7 +145,7 @@ class TestOtherLink:
         assert result.status == 2
         assert re.search(
             "board 'icebreaker' has no pins host_data, board_data, host_strobe, board_strobe, which"
-            r" the link parallel needs; .* board file .*; free on its connectors: @3 @48 .* @18$",
+            r" the link parallel needs; .* board file .*; free on its connectors: @28 @18$",
             result.err,
         )
         assert "is under 16 cycles" in cli(*wanted, board, "--spacing", 3).err

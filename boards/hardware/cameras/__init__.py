@@ -1,0 +1,1 @@
+"""Hardware of cameras with a parallel port: registers over two wires, and their pictures."""

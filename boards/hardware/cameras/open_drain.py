@@ -1,0 +1,45 @@
+"""A wire that several pull low, and a resistor pulls up: one pin, two signals of the design."""
+
+from pathlib import Path
+
+from nnef_hw.rtl.readers.pads import Pads
+
+__all__ = ["OpenDrainPads", "open_drain_verilog"]
+
+MODULE = Path(__file__).with_name("open_drain.v")
+
+
+def open_drain_verilog():
+    """Return the module."""
+    return MODULE.read_text()
+
+
+class OpenDrainPads(Pads):
+    """Pad of a wire ``NAME``, with ports ``NAME_low`` and ``NAME_level``.
+
+    Parameters
+    ----------
+    name : str
+    """
+
+    module = "nnef_hw_open_drain_pad"
+
+    def __init__(self, name):
+        super().__init__(f"{name}_")
+        self.name = name
+
+    @property
+    def parameters(self):
+        return {}
+
+    @property
+    def ports(self):
+        return {"low": ("output", 1), "level": ("input", 1)}
+
+    @property
+    def pins(self):
+        return {"": ("inout", 1)}
+
+    def pin_name(self, pin):
+        """Name of the pin at the top: that of the wire."""
+        return self.name
