@@ -261,10 +261,11 @@ def fusesoc_core(plan: AcceleratorPlan, name: str, streams: PlainStreams = PLAIN
         files.append(f"ip/{top}.v")
     device = find_device(plan.device)
     family = device.family
+    toolchain = toolchain_of(family)
     vectors = [f"sim/{port.name}.hex" for port in (*plan.inputs, *plan.outputs)]
     return CORE.format(
         name=name, top=top, files=", ".join(files), core=_core_name(name), device=device.name,
-        arch=family.name, define=family.define, options=toolchain_of(family).ip_option,
+        arch=toolchain.ip_family, define=family.define, options=toolchain.ip_option,
         waivers=", ".join(f"-Wno-{rule}" for rule in WAIVERS),
         description=json.dumps(f"{printable(plan.model)}, a bit-exact accelerator on AXI4-Stream"),
         vendors=vendor_targets(),

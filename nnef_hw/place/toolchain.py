@@ -169,8 +169,9 @@ class Toolchain(ABC):
         names, in the order in which a report lists them.
     models
         The cells in Verilog, for simulation of a mapped design; None where that is not possible.
-    ip_option
-        Option of yosys's synthesis command in the FuseSoC core of plain IP.
+    ip_family, ip_option
+        What yosys's synthesis command calls the family, and an option of that command, in the
+        FuseSoC core of plain IP.
     """
 
     title: str
@@ -180,6 +181,7 @@ class Toolchain(ABC):
     bitstream_suffix: str | None
     outputs: Mapping[str, str]
     models: CellModels | None
+    ip_family: str
     ip_option: str
 
     @abstractmethod

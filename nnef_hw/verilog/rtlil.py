@@ -220,8 +220,8 @@ def _cell(rest: str, lines: Iterator[str], module: Module, attributes: dict[str,
         if keyword == "end":
             break
         if keyword == "parameter":
-            *_, parameter, text = rest.split(" ")
-            cell.parameters[parameter[1:]] = text
+            *kinds, parameter, text = rest.split(" ")
+            cell.parameters[parameter[1:]] = text.strip('"') if "real" in kinds else text
         else:
             port, _, text = rest.partition(" ")
             (cell.ports[port[1:]],) = _sigs(text, module)

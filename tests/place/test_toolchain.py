@@ -58,7 +58,7 @@ class Project(Toolchain):
 PROJECT = Project(
     title="the project writer", programs=(), places=False, constraints_suffix="xdc",
     bitstream_suffix=None, outputs={"*_project.v": "sources", "*.tcl": "project"}, models=None,
-    ip_option="",
+    ip_family="paper", ip_option="",
 )  # fmt: skip
 DESIGN = Design(top="top", part="paper", package="1", frequency_mhz=20.0)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nnef_hw.hardware.families import ARORA
+from nnef_hw.hardware.families import ARORA, GOWIN
 from nnef_hw.place.nextpnr.gowin import TOOLCHAIN as GOWIN_TOOLCHAIN
 from nnef_hw.place.nextpnr.gowin import GowinDialect
 from nnef_hw.place.nextpnr.nextpnr import Nextpnr
@@ -46,6 +46,7 @@ TOOLCHAIN = Nextpnr.of(
             files=("gowin/cells_sim.v",), ours=("gowin_memory.v", "arora.v"), defines=(),
             omitted=(r"SP(X9)?", r"PLLA"),
         ),
+        ip_family=GOWIN.name,
         ip_option="-nodsp",
     )
 )  # fmt: skip

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from nnef_hw.hardware.families import Family, Pin
 from nnef_hw.place.cells.tiles import LogicTiles
+from nnef_hw.place.mapper import Mapper
 from nnef_hw.place.toolchain import CellModels
 from nnef_hw.system.tools import Package, Spec
 
@@ -38,15 +39,15 @@ def function_of(
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Dialect(ABC):
+class Dialect(Mapper):
     """A family in the language of yosys, nextpnr and its packer.
 
     A dialect that leaves a fact or a question open cannot be made.
 
     Parameters
     ----------
-    family
-        Whose it is.
+    family, flip_flops
+        As of every :class:`.Mapper`.
     router, packer
         nextpnr, and what makes a bitstream of its configuration.
     libraries
@@ -55,67 +56,21 @@ class Dialect(ABC):
         Of the files that nextpnr reads and the packer writes, without a dot.
     cells
         Kinds of cells as nextpnr counts them, by resource; the first one is the logic cell.
-    flip_flops
-        Regular expression of the flip-flops that yosys maps to.
     models
         The cells in Verilog, for simulation.
-    ip_option
-        Option of yosys's synthesis command for plain IP.
+    ip_family, ip_option
+        What yosys's synthesis command calls the family, and an option of it, for plain IP.
     """
 
-    family: Family
     router: Spec
     packer: Spec
     libraries: tuple[Spec, ...]
     constraints_suffix: str
     bitstream_suffix: str
     cells: Mapping[str, str]
-    flip_flops: str
     models: CellModels
+    ip_family: str
     ip_option: str
-
-    @abstractmethod
-    def mappings(self, part: str, top: str) -> Sequence[Sequence[str]]:
-        """Return the commands of yosys that map a design to cells, in several ways.
-
-        One way is tried after another as long as yosys fails with an assertion of its own.
-
-        Parameters
-        ----------
-        part
-            The device, as nextpnr names it.
-        top
-            Top module.
-        """
-
-    def files(self) -> Mapping[str, str]:
-        """Return the text of the files that these commands read, by name in yosys's folder."""
-        return {}
-
-    def ports(self, with_pins: bool) -> Sequence[str]:
-        """Return further commands of yosys for the ports of a mapped design: their pads.
-
-        Parameters
-        ----------
-        with_pins
-            Whether the constraints have a pin for each. A placer that places no pad by itself has
-            to do without ports where they have none.
-        """
-        del with_pins
-        return ()
-
-    def revise(self, netlist: dict[str, object]) -> bool:
-        """Better a mapped design where yosys leaves something to do; return whether it did.
-
-        What it does stays the same, cycle for cycle.
-
-        Parameters
-        ----------
-        netlist
-            As yosys writes it in JSON, with the design flat in its top module; it is changed.
-        """
-        del netlist
-        return False
 
     @abstractmethod
     def device_options(self, part: str, package: str, speed: str) -> list[str]:

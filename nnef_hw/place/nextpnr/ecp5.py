@@ -120,6 +120,7 @@ TOOLCHAIN = Nextpnr.of(
             files=("ecp5/common_sim.vh", "ecp5/ccu2c_sim.vh"), ours=("ecp5.v",), defines=(),
             omitted=(),
         ),
+        ip_family=ECP5.name,
         ip_option="-nodsp",
     )
 )  # fmt: skip

@@ -161,6 +161,7 @@ TOOLCHAIN = Nextpnr.of(
             files=("gowin/cells_sim.v",), ours=("gowin_memory.v", "gowin.v"), defines=(),
             omitted=(r"SP(X9)?", r"rPLL"),
         ),
+        ip_family=GOWIN.name,
         ip_option="-nodsp",
     )
 )  # fmt: skip

@@ -80,6 +80,7 @@ TOOLCHAIN = Nextpnr.of(
             files=("ice40/cells_sim.v",), ours=(), defines=("NO_ICE40_DEFAULT_ASSIGNMENTS",),
             omitted=(r"SB_PLL\w*",),
         ),
+        ip_family=ICE40.name,
         ip_option="-dsp",
     )
 )  # fmt: skip

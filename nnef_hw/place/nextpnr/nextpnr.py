@@ -17,10 +17,10 @@ from pathlib import Path
 from nnef_hw.arithmetic.records import JsonObject
 from nnef_hw.errors import UnroutedError
 from nnef_hw.hardware.families import Pin
+from nnef_hw.place.mapping import map_design
 from nnef_hw.place.nextpnr.attempt import IsNeedless, Placer
 from nnef_hw.place.nextpnr.dialect import Dialect
 from nnef_hw.place.nextpnr.floorplan import describe_places
-from nnef_hw.place.nextpnr.mapping import map_design
 from nnef_hw.place.nextpnr.pll import clock_names, tuned_clocks
 from nnef_hw.place.nextpnr.run import SupersededError
 from nnef_hw.place.nextpnr.seeds import placements_of
@@ -70,6 +70,7 @@ class Nextpnr(Toolchain):
             bitstream_suffix=dialect.bitstream_suffix,
             outputs=OUTPUTS,
             models=dialect.models,
+            ip_family=dialect.ip_family,
             ip_option=dialect.ip_option,
             dialect=dialect,
         )

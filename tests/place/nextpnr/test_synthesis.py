@@ -11,7 +11,8 @@ from amaranth.hdl import ClockDomain, ClockSignal, Module, Signal
 from nnef_hw.boards import find_board
 from nnef_hw.errors import TargetError, ToolError, UnroutedError
 from nnef_hw.hardware.families import ARORA, ECP5, GOWIN, ICE40
-from nnef_hw.place.nextpnr import mapping, nextpnr
+from nnef_hw.place import mapping
+from nnef_hw.place.nextpnr import nextpnr
 from nnef_hw.place.nextpnr import run as runs
 from nnef_hw.place.nextpnr.congestion import Congestion
 from nnef_hw.place.nextpnr.policy import EARLY, FLOOD, MANY, PATIENCE, SPAN
@@ -402,7 +403,7 @@ def test_assertion_of_yosys_is_tried_around(source, tmp_path, monkeypatch, caplo
         log.write_text("ERROR: Assert `a == b' failed in kernel/rtlil.cc:3091.\n")
         raise ToolError("yosys failed")
 
-    monkeypatch.setattr("nnef_hw.place.nextpnr.mapping.run_tool", yosys)
+    monkeypatch.setattr("nnef_hw.place.mapping.run_tool", yosys)
     cells = map_only(source, top="top", family=ECP5, device="85k", out_dir=tmp_path / "map")
     assert cells["MULT18X18D"] == 1
     # the last one describes the netlist, which the family has revised

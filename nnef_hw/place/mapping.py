@@ -17,7 +17,7 @@ from pathlib import Path
 
 from nnef_hw.arithmetic.records import JsonObject
 from nnef_hw.errors import ToolError
-from nnef_hw.place.nextpnr.dialect import Dialect
+from nnef_hw.place.mapper import Mapper
 from nnef_hw.place.toolchain import Design, Mapped
 from nnef_hw.system.tools import CrampedError, run_tool
 
@@ -31,13 +31,13 @@ OPEN = "x"
 
 
 def map_design(
-    dialect: Dialect, design: Design, sources: Sequence[Path], out_dir: Path, log_dir: Path,
+    mapper: Mapper, design: Design, sources: Sequence[Path], out_dir: Path, log_dir: Path,
     ports: Sequence[str],
 ) -> Mapped:  # fmt: skip
     """Map a design to cells: :meth:`.Toolchain.map`.
 
     ``out_dir`` receives the netlist as ``{top}.json`` and ``{top}_netlist.v``, ``log_dir`` the log.
-    ``ports`` are further commands of yosys (:meth:`.Dialect.ports`), without which not every
+    ``ports`` are further commands of yosys (:meth:`.Mapper.ports`), without which not every
     nextpnr takes ``{top}.json``.
     """
     top = design.top
@@ -46,12 +46,12 @@ def map_design(
     for number, source in enumerate(sources):
         names.append(f"source{number}.v")
         shutil.copyfile(source, out_dir / names[-1])
-    files = dialect.files()
+    files = mapper.files()
     for name, text in files.items():
         (out_dir / name).write_text(text)
-    reading = f"read_verilog -sv -D{dialect.family.define} {' '.join(names)}"
+    reading = f"read_verilog -sv -D{mapper.family.define} {' '.join(names)}"
     log = log_dir / "yosys.log"
-    *ways, last = dialect.mappings(design.part, top)
+    *ways, last = mapper.mappings(design.part, top)
     for number, way in enumerate(ways):
         try:
             seconds = _run_yosys([reading, *way, *ports], top, out_dir, log)
@@ -66,11 +66,11 @@ def map_design(
                          "way is tried", failed.name)  # fmt: skip
     else:
         seconds = _run_yosys([reading, *last, *ports], top, out_dir, log)
-    seconds += _revise(dialect, top, out_dir, log_dir)
+    seconds += _revise(mapper, top, out_dir, log_dir)
     counts = json.loads((out_dir / "cells.json").read_text())["design"]["num_cells_by_type"]
     for name in (*names, *files, "cells.json"):
         (out_dir / name).unlink()
-    flip_flops = sum(n for cell, n in counts.items() if re.fullmatch(dialect.flip_flops, cell))
+    flip_flops = sum(n for cell, n in counts.items() if re.fullmatch(mapper.flip_flops, cell))
     return Mapped(dict(sorted(counts.items())), flip_flops, {"yosys": seconds})
 
 
@@ -88,12 +88,12 @@ def _run_yosys(commands: Sequence[str], top: str, out_dir: Path, log: Path) -> f
     return run_tool("yosys", ["-s", "synthesis.ys"], cwd=out_dir, log=log)
 
 
-def _revise(dialect: Dialect, top: str, out_dir: Path, log_dir: Path) -> float:
-    """Let the dialect better what yosys has mapped; return the seconds it took."""
+def _revise(mapper: Mapper, top: str, out_dir: Path, log_dir: Path) -> float:
+    """Let the mapper better what yosys has mapped; return the seconds it took."""
     begin = time.perf_counter()
     netlist = out_dir / f"{top}.json"
     mapped = json.loads(netlist.read_text())
-    if dialect.revise(mapped):
+    if mapper.revise(mapped):
         netlist.write_text(json.dumps(_without_open_outputs(mapped), separators=(",", ":")))
         script, log = out_dir / "revised.ys", log_dir / "yosys_revised.log"
         script.write_text("\n".join([f"read_json {top}.json", *_described(top)]) + "\n")
