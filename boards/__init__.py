@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
+from nnef_hw.boards.amd7 import ARTY_A7_35, ARTY_A7_100, BASYS3, CMOD_A7, PYNQ_Z2
 from nnef_hw.boards.board import Board, Pins
 from nnef_hw.boards.colorlight_5a_75b import COLORLIGHT_5A_75B
 from nnef_hw.boards.fomu_pvt import FOMU_PVT
@@ -36,6 +37,7 @@ BOARDS = (
     ICEBREAKER, UPDUINO_V3, ICESUGAR, ICE40_HX8K_B_EVN, TINYFPGA_BX, FOMU_PVT, ULX3S_12F, ULX3S_25F,
     ULX3S_45F, ULX3S_85F, ORANGECRAB, ORANGECRAB_85F, COLORLIGHT_5A_75B, ICEPI_ZERO, VERSA_ECP5,
     TANG_NANO_9K, TANG_NANO_20K, TANG_PRIMER_25K, TANG_MEGA_138K, TANG_CONSOLE_138K,
+    ARTY_A7_35, ARTY_A7_100, BASYS3, CMOD_A7, PYNQ_Z2,
 )
 
 

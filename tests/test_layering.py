@@ -28,7 +28,7 @@ engine.planning
 engine.timing
 engine.program streaming.beats
 streaming.foldings
-engine.memory place.nextpnr sim
+engine.memory place.nextpnr place.vivado sim
 place.cells
 place.blocks place
 place.netlist

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-__all__ = ["AroraPll", "Ecp5Pll", "GowinPll", "Ice40Pll", "Pll"]
+__all__ = ["Amd7Mmcm", "AroraPll", "Ecp5Pll", "GowinPll", "Ice40Pll", "Pll"]
 
 
 class Pll(ABC):
@@ -345,3 +345,60 @@ class AroraPll(Pll):
             i_MDWDI=C(0, 8),
             o_CLKOUT0=clk_out,
             o_LOCK=locked)
+
+
+@dataclass(frozen=True)
+class Amd7Mmcm(Pll):
+    """``MMCME2_BASE`` with a global buffer behind it: ``input / divclk * mult / divide``.
+
+    Within the limits of speed grade -1 (DS181, DS189, DS187): 10 to 450 MHz at the phase detector,
+    600 to 1200 MHz of the oscillator, and up to the 464 MHz of a global buffer. Of several settings
+    the one with the fastest oscillator comes first, which has the least jitter (UG949).
+    """
+
+    input_mhz: float
+    divclk: int
+    mult: int
+    divide: int
+
+    @classmethod
+    def settings(cls, input_mhz, *, pad=False):
+        """All settings of whole numbers within the limits of the data sheets."""
+        del pad  # any pin will do
+        for divclk in range(1, 107):
+            if not 10 <= input_mhz / divclk <= 450:
+                continue
+            for mult in range(64, 1, -1):
+                if not 600 <= input_mhz / divclk * mult <= 1200:
+                    continue
+                for divide in range(1, 129):
+                    pll = cls(input_mhz, divclk, mult, divide)
+                    if 4.69 <= pll.output_mhz <= 464:
+                        yield pll
+
+    @property
+    def output_mhz(self):
+        """Frequency of the generated clock."""
+        return self.input_mhz / self.divclk * self.mult / self.divide
+
+    def instance(self, clk_in, clk_out, locked):
+        """Primitive behind the clock pin ``clk_in``, and the buffer of the clock."""
+        from amaranth import C, Instance, Module, Signal
+
+        m = Module()
+        feedback, clock = Signal(name="pll_feedback"), Signal(name="pll_clock")
+        m.submodules.mmcm = Instance(
+            "MMCME2_BASE",
+            p_CLKIN1_PERIOD=round(1000 / self.input_mhz, 3),
+            p_DIVCLK_DIVIDE=self.divclk,
+            p_CLKFBOUT_MULT_F=float(self.mult),
+            p_CLKOUT0_DIVIDE_F=float(self.divide),
+            i_CLKIN1=clk_in,
+            i_CLKFBIN=feedback,
+            i_RST=C(0),
+            i_PWRDWN=C(0),
+            o_CLKFBOUT=feedback,
+            o_CLKOUT0=clock,
+            o_LOCKED=locked)
+        m.submodules.buffer = Instance("BUFG", i_I=clock, o_O=clk_out)
+        return m

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
 from nnef_hw.errors import UsageError
-from nnef_hw.hardware.families import ARORA, ECP5, GOWIN, ICE40, Family
+from nnef_hw.hardware.families import AMD7, ARORA, ECP5, GOWIN, ICE40, Family
 from nnef_hw.hardware.geometry.blockram import BlockRam, SinglePortRam
 
 __all__ = [
@@ -22,6 +22,10 @@ __all__ = [
     "HX8K",
     "LP8K",
     "UP5K",
+    "XC7A35T",
+    "XC7A100T",
+    "XC7S50",
+    "XC7Z020",
     "Device",
     "Resources",
     "Target",
@@ -36,7 +40,7 @@ class Resources:
     Parameters
     ----------
     lut, ff, dsp, bram, spram
-        LUT4s, flip-flops, DSP blocks, block RAMs, single-port RAMs.
+        LUTs, flip-flops, DSP blocks, block RAMs, single-port RAMs.
     """
 
     lut: int = 0
@@ -72,9 +76,10 @@ class Device:
     Parameters
     ----------
     name, family
-        ``up5k`` of iCE40, ``ecp5-85k`` of ECP5, ``gw2ar-18c`` of Gowin, ``gw5a-25a`` of Arora V.
+        ``up5k`` of iCE40, ``ecp5-85k`` of ECP5, ``gw2ar-18c`` of Gowin, ``gw5a-25a`` of Arora V,
+        ``xc7a35t`` of AMD's 7 series.
     lut
-        Logic cells (one LUT4 each, and of some families a flip-flop).
+        Logic cells (one LUT4 each, of AMD a LUT6, and of some families a flip-flop).
     dsp, bram, spram
         DSP blocks, block RAMs and single-port RAM blocks.
     single_port
@@ -230,12 +235,17 @@ GW5AST_138C = Device(
     "gw5ast-138c", ARORA, lut=138_240, dsp=596, bram=340, spram=0, placed_lut=69_052
 )  # fmt: skip
 
+XC7A35T = Device("xc7a35t", AMD7, lut=20_800, dsp=90, bram=100, spram=0)
+XC7A100T = Device("xc7a100t", AMD7, lut=63_400, dsp=240, bram=270, spram=0)
+XC7S50 = Device("xc7s50", AMD7, lut=32_600, dsp=120, bram=150, spram=0)
+XC7Z020 = Device("xc7z020", AMD7, lut=53_200, dsp=220, bram=280, spram=0)
+
 # For IP whose place is not known yet: logic, memories and multipliers as those of an ECP5.
 GENERIC = Device("generic", ECP5, lut=100_000, dsp=200, bram=200, spram=0)
 
 DEVICES = (
     UP5K, HX8K, LP8K, ECP5_12K, ECP5_25K, ECP5_45K, ECP5_85K, GW1NR_9C, GW2AR_18C, GW5A_25A,
-    GW5AST_138C, GENERIC,
+    GW5AST_138C, XC7A35T, XC7A100T, XC7S50, XC7Z020, GENERIC,
 )  # fmt: skip
 
 

@@ -1,8 +1,9 @@
 // Modules of the accelerator above; all names begin with its prefix.
 
 // Two 8x8 products in one iCE40 SB_MAC16, elsewhere in two blocks; registered before and after.
-// NNEF_HW_ICE40, NNEF_HW_ECP5, NNEF_HW_GOWIN or NNEF_HW_ARORA selects the device's block at synthesis;
-// without them the same behaviour is simulated. Logic cells of Arora V are those of Gowin's others.
+// NNEF_HW_ICE40, NNEF_HW_ECP5, NNEF_HW_GOWIN, NNEF_HW_ARORA or NNEF_HW_AMD7 selects the device's block
+// at synthesis; without them the same behaviour is simulated. Logic cells of Arora V are those of
+// Gowin's others.
 `ifdef NNEF_HW_ARORA
 `define NNEF_HW_GOWIN
 `endif
@@ -33,8 +34,8 @@ module nnef_hw_product_pair #(parameter X_SIGNED = 1'b0) (
     nnef_hw_product #(.BITS(16)) product1 (.clk(clk), .a(a1), .b(b1), .p(p1));
 `endif
 endmodule
-// The low bits of a 9x9 product, in an ECP5 MULT18X18D or a Gowin MULT9X9 or MULT12X12; registered
-// before and after.
+// The low bits of a 9x9 product, in an ECP5 MULT18X18D, a Gowin MULT9X9 or MULT12X12, or a DSP48E1;
+// registered before and after.
 module nnef_hw_product #(parameter BITS = 18) (
     input clk,
     input signed [8:0] a, b,
@@ -71,6 +72,22 @@ module nnef_hw_product #(parameter BITS = 18) (
     ) mult (
         .CLK({1'b0, clk}), .CE(2'b01), .RESET(2'b00),
         .A({{3{a[8]}}, a}), .B({{3{b[8]}}, b}), .DOUT(q)
+    );
+`elsif NNEF_HW_AMD7
+    wire [47:0] q;
+    assign p = q[BITS-1:0];
+    DSP48E1 #(
+        .AREG(1), .BREG(1), .MREG(0), .PREG(1), .ACASCREG(1), .BCASCREG(1), .CREG(0), .DREG(0),
+        .ADREG(0), .INMODEREG(0), .OPMODEREG(0), .ALUMODEREG(0), .CARRYINREG(0), .CARRYINSELREG(0),
+        .USE_MULT("MULTIPLY"), .USE_DPORT("FALSE")
+    ) mult (
+        .CLK(clk), .A({{21{a[8]}}, a}), .B({{9{b[8]}}, b}), .C(48'b0), .D(25'b0), .P(q),
+        .OPMODE(7'b0000101), .ALUMODE(4'b0), .INMODE(5'b0), .CARRYIN(1'b0), .CARRYINSEL(3'b0),
+        .CEA1(1'b0), .CEA2(1'b1), .CEB1(1'b0), .CEB2(1'b1), .CEP(1'b1), .CEM(1'b0), .CEC(1'b0),
+        .CED(1'b0), .CEAD(1'b0), .CEALUMODE(1'b0), .CECARRYIN(1'b0), .CECTRL(1'b0),
+        .CEINMODE(1'b0), .RSTA(1'b0), .RSTB(1'b0), .RSTC(1'b0), .RSTD(1'b0), .RSTM(1'b0),
+        .RSTP(1'b0), .RSTALLCARRYIN(1'b0), .RSTALUMODE(1'b0), .RSTCTRL(1'b0), .RSTINMODE(1'b0),
+        .ACIN(30'b0), .BCIN(18'b0), .PCIN(48'b0), .CARRYCASCIN(1'b0), .MULTSIGNIN(1'b0)
     );
 `elsif NNEF_HW_GOWIN
     wire [17:0] q;
@@ -167,7 +184,11 @@ module nnef_hw_lut_product #(
             wire signed [WIDTH+1:0] single = operand;
             if (DIGITS == 2) begin : pair
                 wire signed [WIDTH+1:0] twice = single <<< 1;
+`ifdef NNEF_HW_AMD7
+                nnef_hw_gated_sums #(.INVERTED(SIGNED), .WIDTH(WIDTH + 2)) both (
+`else
                 nnef_hw_masked_sum #(.INVERTED(SIGNED), .WIDTH(WIDTH + 2)) both (
+`endif
                     .a(digits[SIGNED ? 1 : 0]), .b(SIGNED ? twice : single),
                     .c(digits[SIGNED ? 0 : 1]), .d(SIGNED ? single : twice), .sum(product)
                 );
@@ -203,6 +224,13 @@ module nnef_hw_multiply_add #(
             assign sum = base + extended;
         end
     endgenerate
+`elsif NNEF_HW_AMD7
+    // A LUT per bit selects and adds.
+    wire signed [WIDTH+DIGITS-1:0] product;
+    nnef_hw_lut_product #(.DIGITS(DIGITS), .WIDTH(WIDTH))
+        products (.digits(digits), .operand(operand), .product(product));
+    wire signed [SUM-1:0] extended = product;
+    assign sum = extended + (SELECTED && select ? other : base);
 `elsif NNEF_HW_GOWIN
     // Two digits take one logic cell per bit each; more are multiplied beside them.
     localparam LOW = DIGITS > 2 ? 2 : DIGITS;
@@ -319,6 +347,10 @@ module nnef_hw_masked_sum #(parameter INVERTED = 0, parameter WIDTH = 8) (
     nnef_hw_gated_sum #(.WIDTH(WIDTH)) gated
         (.enable(a), .a(b), .b(INVERTED ? ~masked : masked), .sum(total));
     assign sum = INVERTED ? ~total : total;
+`elsif NNEF_HW_AMD7
+    // the first addend goes to the carries as it is: a constant 1 in c saves the LUTs that mask it
+    wire [WIDTH-1:0] masked = c ? d : 0, gated = a ? b : 0;
+    assign sum = INVERTED ? masked - gated : masked + gated;
 `else
     wire [WIDTH-1:0] masked = c ? d : 0;
     assign sum = INVERTED ? (a ? masked - b : masked) : (a ? masked + b : masked);
@@ -335,6 +367,9 @@ module nnef_hw_masked_difference #(parameter WIDTH = 8) (
     nnef_hw_masked_sum #(.INVERTED(1), .WIDTH(WIDTH))
         masked (.a(taken), .b(less), .c(1'b1), .d(base), .sum(difference));
 `elsif NNEF_HW_GOWIN
+    wire [WIDTH-1:0] masked = taken ? less : 0;
+    assign difference = base - masked;
+`elsif NNEF_HW_AMD7
     wire [WIDTH-1:0] masked = taken ? less : 0;
     assign difference = base - masked;
 `else
@@ -358,6 +393,40 @@ module nnef_hw_gated_sum #(parameter WIDTH = 8) (
             ALU #(.ALU_MODE(MULT)) adder (
                 .I0(enable), .I1(a[n]), .I3(b[n]), .CIN(carry[n]), .COUT(carry[n+1]), .SUM(sum[n])
             );
+        end
+    endgenerate
+endmodule
+`endif
+
+`ifdef NNEF_HW_AMD7
+// (a ? b : 0) + (c ? d : 0) modulo 2**WIDTH, in one LUT per bit; INVERTED: -(a ? b : 0) + (c ? d : 0).
+module nnef_hw_gated_sums #(parameter INVERTED = 0, parameter WIDTH = 8) (
+    input a, c,
+    input [WIDTH-1:0] b, d,
+    output [WIDTH-1:0] sum
+);
+    // O6 tells whether a carry passes, O5 is the carry where none does: that of the second addend.
+    localparam [63:0] INIT = INVERTED ? 64'h87778777f000f000 : 64'h78887888f000f000;
+    localparam QUADS = (WIDTH + 3) / 4;
+    wire [4*QUADS-1:0] first = b, second = d;
+    wire [4*QUADS-1:0] s, pass, made, carry;
+    wire [QUADS:0] between;
+    assign between[0] = 1'b0;
+    assign sum = s[WIDTH-1:0];
+    genvar n;
+    generate
+        for (n = 0; n < 4 * QUADS; n = n + 1) begin : bits
+            LUT6_2 #(.INIT(INIT)) lut (
+                .I0(a), .I1(first[n]), .I2(c), .I3(second[n]), .I4(1'b0), .I5(1'b1),
+                .O6(pass[n]), .O5(made[n])
+            );
+        end
+        for (n = 0; n < QUADS; n = n + 1) begin : quads
+            CARRY4 chain (
+                .CI(between[n]), .CYINIT(n == 0 && INVERTED), .DI(made[4*n +: 4]),
+                .S(pass[4*n +: 4]), .O(s[4*n +: 4]), .CO(carry[4*n +: 4])
+            );
+            assign between[n+1] = carry[4*n+3];
         end
     endgenerate
 endmodule

@@ -41,6 +41,22 @@ module nnef_hw_wide_product #(parameter A_SIGNED = 1'b0) (
         .P27(p[27]), .P28(p[28]), .P29(p[29]), .P30(p[30]), .P31(p[31]), .P32(rest[0]),
         .P33(rest[1]), .P34(rest[2]), .P35(rest[3])
     );
+`elsif NNEF_HW_AMD7
+    wire [47:0] q;
+    assign p = q[31:0];
+    DSP48E1 #(
+        .AREG(0), .BREG(0), .MREG(0), .PREG(1), .ACASCREG(0), .BCASCREG(0), .CREG(0), .DREG(0),
+        .ADREG(0), .INMODEREG(0), .OPMODEREG(0), .ALUMODEREG(0), .CARRYINREG(0), .CARRYINSELREG(0),
+        .USE_MULT("MULTIPLY"), .USE_DPORT("FALSE")
+    ) mult (
+        .CLK(clk), .A({{14{A_SIGNED & a[15]}}, a}), .B({2'b0, b}), .C(48'b0), .D(25'b0), .P(q),
+        .OPMODE(7'b0000101), .ALUMODE(4'b0), .INMODE(5'b0), .CARRYIN(1'b0), .CARRYINSEL(3'b0),
+        .CEA1(1'b0), .CEA2(1'b0), .CEB1(1'b0), .CEB2(1'b0), .CEP(1'b1), .CEM(1'b0), .CEC(1'b0),
+        .CED(1'b0), .CEAD(1'b0), .CEALUMODE(1'b0), .CECARRYIN(1'b0), .CECTRL(1'b0),
+        .CEINMODE(1'b0), .RSTA(1'b0), .RSTB(1'b0), .RSTC(1'b0), .RSTD(1'b0), .RSTM(1'b0),
+        .RSTP(1'b0), .RSTALLCARRYIN(1'b0), .RSTALUMODE(1'b0), .RSTCTRL(1'b0), .RSTINMODE(1'b0),
+        .ACIN(30'b0), .BCIN(18'b0), .PCIN(48'b0), .CARRYCASCIN(1'b0), .MULTSIGNIN(1'b0)
+    );
 `else
     reg [31:0] p_register = 0;
     wire signed [16:0] x = {A_SIGNED & a[15], a}, y = {1'b0, b};

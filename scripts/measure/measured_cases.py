@@ -66,7 +66,9 @@ def cases_to_measure(family: Family) -> list[Any]:
 
 
 def _spread(cases: Sequence[Any], most: int) -> list[Any]:
-    """Return the first case, the last one and others between them, ``most`` at most."""
+    """Return the first case, the last one and others between them; one alone is the middle one."""
+    if most == 1:
+        return [cases[round((len(cases) - 1) / 2)]]
     step = max(1.0, (len(cases) - 1) / max(1, most - 1))
     return [cases[round(n * step)] for n in range(min(most, len(cases)))]
 

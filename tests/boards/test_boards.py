@@ -19,15 +19,16 @@ from nnef_hw.boards.hardware.beats import beat_bytes, code_bytes
 from nnef_hw.boards.hardware.core import LinkedCore
 from nnef_hw.boards.hardware.link import PacketLink
 from nnef_hw.boards.hardware.pins import board_pins
-from nnef_hw.boards.hardware.pll import AroraPll, Ecp5Pll, GowinPll, Ice40Pll
+from nnef_hw.boards.hardware.pll import Amd7Mmcm, AroraPll, Ecp5Pll, GowinPll, Ice40Pll
 from nnef_hw.boards.hardware.top import board_top
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.errors import TargetError, UsageError
-from nnef_hw.hardware.families import ARORA, GOWIN, ICE40
+from nnef_hw.hardware.families import AMD7, ARORA, GOWIN, ICE40
 from nnef_hw.place.constraints import board_constraints
 from nnef_hw.rtl.base.primitives import PREFIX
 
 WITH_PLATFORM = [board for board in BOARDS if board.platform]
+OF_AMD7 = [board for board in BOARDS if board.device.family is AMD7]
 OF_ARORA = [board for board in BOARDS if board.device.family is ARORA]
 each_board = pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
 LAYOUT = data.StructLayout({"data": data.ArrayLayout(8, 1), "last": 1})
@@ -51,17 +52,17 @@ class Wire(wiring.Component):
     ("name", "board"),
     [
         ("ice40", "icebreaker"), ("ecp5", "ulx3s_85f"), ("gowin", "tang_nano_20k"),
-        ("arora", "tang_primer_25k"),
+        ("arora", "tang_primer_25k"), ("amd7", "arty_a7_100"),
         ("ULX3S_45F", "ulx3s_45f"),
     ],
-    ids=["ice40", "ecp5", "gowin", "arora", "upper"],
+    ids=["ice40", "ecp5", "gowin", "arora", "amd7", "upper"],
 )  # fmt: skip
 def test_boards_are_found_by_alias(name, board):
     assert find_board(name).name == board
 
 
 def test_unknown_board_names_the_closest():
-    match = "board 'icebraker' is not known; did you mean 'icebreaker'\\? choose one of arora"
+    match = "board 'icebraker' is not known; did you mean 'icebreaker'\\? choose one of amd7"
     with pytest.raises(UsageError, match=match):
         find_board("icebraker")
     with pytest.raises(
@@ -134,6 +135,58 @@ def test_tang_primer_clock_keeps_oscillator_within_limits():
             assert 800 <= 50 / pll.idiv * pll.mdiv <= 1600
             assert mhz * pll.odiv == pytest.approx(50 / pll.idiv * pll.mdiv)
             assert mhz <= 120
+
+
+@pytest.mark.parametrize("board", OF_AMD7, ids=lambda board: board.name)
+def test_clocks_of_amd_keep_the_oscillator_within_limits(board):
+    """Those of speed grade -1, whatever the clock is; the fastest oscillator comes first."""
+    slowest, fastest = board.frequencies[0], board.frequencies[-1]
+    assert 4.69 <= slowest < 4.8
+    assert 380 < fastest <= 464
+    for mhz in board.frequencies[::40]:
+        if pll := board.clock(mhz):
+            phase = board.input_mhz / pll.divclk
+            assert 10 <= phase <= 450
+            assert 600 <= phase * pll.mult <= 1200
+            assert 2 <= pll.mult <= 64
+            assert 1 <= pll.divide <= 128
+            assert mhz * pll.divide == pytest.approx(phase * pll.mult)
+
+
+@pytest.mark.parametrize(
+    ("board", "mhz", "settings"),
+    [
+        ("arty_a7_100", 100, None),
+        ("arty_a7_100", 50, (1, 12, 24)),
+        ("arty_a7_35", 83.3333333, (1, 10, 12)),
+        ("cmod_a7", 96, (1, 64, 8)),
+        ("pynq_z2", 100, (1, 8, 10)),
+    ],
+)
+def test_settings_of_an_mmcm(board, mhz, settings):
+    pll = find_board(board).clock(mhz)
+    assert pll == (settings and Amd7Mmcm(find_board(board).input_mhz, *settings))
+
+
+def test_an_mmcm_has_its_settings_as_real_numbers():
+    """Vivado takes no text for them."""
+
+    class Clocked(wiring.Component):
+        clk: In(1)
+        core_clk: Out(1)
+        locked: Out(1)
+
+        def elaborate(self, platform):
+            m = Module()
+            m.submodules.pll = (
+                find_board("cmod_a7").clock(96).instance(self.clk, self.core_clk, self.locked)
+            )
+            return m
+
+    text = re.sub(r"\s+", " ", to_verilog(Clocked()))
+    assert ".CLKIN1_PERIOD(83.333), .DIVCLK_DIVIDE(1), .CLKFBOUT_MULT_F(64.0)" in text
+    assert ".CLKOUT0_DIVIDE_F(8.0)" in text
+    assert "BUFG" in text
 
 
 @pytest.mark.parametrize("name", ["tang_mega_138k", "tang_console_138k"])
@@ -255,6 +308,29 @@ def test_arora_constraints(board, clk, rx, tx, led):
     assert not board_pins(find_board(board))["led"].invert
 
 
+@pytest.mark.parametrize(
+    ("board", "clk", "period", "rx", "tx", "led"),
+    [
+        ("arty_a7_35", "E3", "10.000", "A9", "D10", "H5"),
+        ("arty_a7_100", "E3", "10.000", "A9", "D10", "H5"),
+        ("basys3", "W5", "10.000", "B18", "A18", "U16"),
+        ("cmod_a7", "L17", "83.333", "J17", "J18", "A17"),
+        ("pynq_z2", "H16", "8.000", "T14", "U12", "R14"),
+    ],
+)
+def test_amd_constraints(board, clk, period, rx, tx, led):
+    places = {"clk": clk, "rx": rx, "tx": tx, "led": led}
+    assert board_constraints(find_board(board)).splitlines() == [
+        *(
+            f"set_property -dict {{PACKAGE_PIN {site} IOSTANDARD LVCMOS33}} [get_ports {{{port}}}]"
+            for port, site in places.items()
+        ),
+        f"create_clock -name clk -period {period} [get_ports {{clk}}]",
+        "set_property CFGBVS VCCO [current_design]",
+        "set_property CONFIG_VOLTAGE 3.3 [current_design]",
+    ]
+
+
 def test_clock_of_two_pins_takes_the_positive_one():
     lines = board_constraints(find_board("versa_ecp5")).splitlines()
     assert lines[:2] == ['LOCATE COMP "clk" SITE "P3";', 'IOBUF PORT "clk" IO_TYPE=LVDS;']
@@ -271,8 +347,8 @@ def test_top_has_the_pins_of_the_board(board):
     names = set(re.findall(r"^  wire .*put \d+ +\\(\S+)$", body[1], re.MULTILINE))
     assert names == board.pins.keys() & {"clk", "rx", "tx", "led"}
     for name in names:
-        assert re.search(rf'\b"?{name}"? ', board_constraints(board))
-    assert re.search("SB_PLL40_PAD|SB_PLL40_CORE|EHXPLLL|rPLL", text) or (
+        assert re.search(rf'\b"?{name}"?[ }}]', board_constraints(board))
+    assert re.search("SB_PLL40_PAD|SB_PLL40_CORE|EHXPLLL|rPLL|MMCME2_BASE", text) or (
         board.clock_mhz == board.input_mhz
     )
 

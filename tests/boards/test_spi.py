@@ -47,8 +47,10 @@ WITH_SPI = [board for board in BOARDS if board.has_pins(Spi())]
 
 def test_boards_with_spi():
     ulx3s = {f"ulx3s_{size}f" for size in (12, 25, 45, 85)}
+    amd7 = {"arty_a7_35", "arty_a7_100", "basys3", "cmod_a7"}
     names = {board.name for board in WITH_SPI}
-    assert names == {"icebreaker", "tang_nano_9k", "tang_nano_20k", "tang_primer_25k", *ulx3s}
+    tang = {"tang_nano_9k", "tang_nano_20k", "tang_primer_25k"}
+    assert names == {"icebreaker", *tang, *ulx3s, *amd7}
 
 
 @pytest.mark.parametrize("board", WITH_SPI, ids=lambda board: board.name)

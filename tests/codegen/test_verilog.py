@@ -148,6 +148,7 @@ FOLDINGS = {
         ("ecp5", "MULT18X18D", "DP16KD"),
         ("gowin", "MULT9X9", "SDPX9B|SPX9"),
         ("arora", "MULT12X12", "SDPX9B|SPX9"),
+        ("amd7", "DSP48E1", "RAMB18E1"),
     ],
 )
 def test_dsp_and_block_ram_counts_are_exact(board, dsp, ram, graph, tmp_path):

@@ -14,13 +14,15 @@ from nnef_hw.codegen.manifest import make_manifest
 from nnef_hw.flow.fixed import fix_model
 from nnef_hw.flow.options import BuildOptions
 from nnef_hw.flow.pipeline import build
-from nnef_hw.hardware.families import ARORA, ECP5, GOWIN, ICE40
+from nnef_hw.hardware.families import AMD7, ARORA, ECP5, GOWIN, ICE40
+from nnef_hw.place.toolchain import toolchain_of
 from nnef_hw.samples.samples import Samples
 from nnef_hw.streaming.search.solver import schedule
 
 pytestmark = pytest.mark.system
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "digits_cnn"
+PLACED = [board for board in BOARDS if toolchain_of(board.device.family).places]
 each_board = pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
 
 
@@ -40,7 +42,7 @@ def test_design_of_every_board(board, fixed):
     design = design_board(plan, fixed, manifest, board)
     assert "\nmodule board_top (" in design.verilog
     assert len(design.constraints.splitlines()) >= len(board_pins(board))
-    suffixes = {ICE40: "pcf", ECP5: "lpf", GOWIN: "cst", ARORA: "cst"}
+    suffixes = {ICE40: "pcf", ECP5: "lpf", GOWIN: "cst", ARORA: "cst", AMD7: "xdc"}
     assert design.suffix == suffixes[board.device.family]
     assert plan.resources.dsp <= board.device.dsp
     assert plan.multipliers > 0
@@ -49,7 +51,7 @@ def test_design_of_every_board(board, fixed):
 @pytest.mark.nightly
 @pytest.mark.synth
 @pytest.mark.verilator
-@each_board
+@pytest.mark.parametrize("board", PLACED, ids=lambda board: board.name)
 def test_bitstream_of_every_board(board, tmp_path):
     options = BuildOptions(
         EXAMPLE / "digits_cnn.nnef.tgz", board.name, tmp_path / "build",

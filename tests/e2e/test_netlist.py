@@ -1,7 +1,7 @@
 """The cells that yosys maps an accelerator to compute the fixed model's integers, as fast.
 
 The models of the cells are yosys's own, among them SB_MAC16 and SB_RAM40_4K; those of ECP5's
-MULT18X18D and DP16KD, and of the multipliers and block RAMs of Gowin and Arora V, are ours.
+MULT18X18D and DP16KD, and of the multipliers and block RAMs of Gowin, Arora V and AMD, are ours.
 """
 
 from pathlib import Path
@@ -34,6 +34,8 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "digits_cnn"
         ("tang_nano_20k", "MULT9X9"),
         ("tang_nano_9k", "MULT9X9"),
         ("tang_primer_25k", "MULT12X12"),
+        ("arty_a7_35", "DSP48E1"),
+        ("arty_a7_100", "DSP48E1"),
     ],
 )
 def test_mapped_cells_match_the_fixed_model(board, cell):

@@ -27,7 +27,7 @@ from nnef_hw.streaming.search.options import layer_options
 
 pytestmark = pytest.mark.system
 
-BOARDS = ["icebreaker", "ulx3s_85f", "tang_nano_20k", "tang_primer_25k"]
+BOARDS = ["icebreaker", "ulx3s_85f", "tang_nano_20k", "tang_primer_25k", "arty_a7_100"]
 RAM = find_board("ulx3s_85f").device.ram
 WINDOW = Window(10, 12, 3, kernel=(3, 3), padding=((1, 1), (1, 1)), passes=6)
 BUFFER = LineBuffer(
@@ -64,7 +64,7 @@ def test_a_part_of_which_nobody_knows_the_luts_cannot_be_defined():
         type("Unheard", (Pipe,), facts)
     with pytest.raises(AssertionError, match=r"nothing of .* has no row 'unheard of'"):
         type("Unheard", (Pipe,), {**facts, "compute": LineBuffer.compute})
-    match = r"'ice40', 'ecp5', 'gowin', 'arora'.* has no row 'unheard of'"
+    match = r"'ice40', 'ecp5', 'gowin', 'arora', 'amd7'.* has no row 'unheard of'"
     with pytest.raises(AssertionError, match=match):
         type("Unheard", (LineBuffer,), {"costs": "unheard of"})
 
@@ -99,8 +99,8 @@ def test_two_roundings_take_more_luts_than_one(board):
     assert TfliteRequantizer(**parameters).resources(device).lut > REQUANTIZER.resources(device).lut
 
 
-# of Arora V a sample was measured, without these
-@pytest.mark.parametrize("board", [board for board in BOARDS if board != "tang_primer_25k"])
+# of Arora V and AMD samples were measured, without these
+@pytest.mark.parametrize("board", BOARDS[:3])
 def test_narrow_multipliers_cost_less(script, board):
     """As was measured of arrays of 16 multipliers, whose other LUTs hardly differ."""
     family = find_board(board).device.family

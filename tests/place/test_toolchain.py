@@ -17,14 +17,14 @@ from nnef_hw.explore.sweep import Sweep
 from nnef_hw.flow.options import BuildOptions
 from nnef_hw.flow.pipeline import build
 from nnef_hw.hardware.devices import UP5K
-from nnef_hw.hardware.families import ECP5, FAMILIES, ICE40, ice40
+from nnef_hw.hardware.families import AMD7, ECP5, FAMILIES, ICE40, ice40
 from nnef_hw.place.result import SynthesisResult
 from nnef_hw.place.synthesis import synthesize
 from nnef_hw.place.toolchain import Design, Mapped, Toolchain, toolchain_of
 from nnef_hw.run.flash import plan_flashing
 from nnef_hw.run.netlist import mapped_verilog
 from nnef_hw.system import tools
-from nnef_hw.system.tools import find_tool
+from nnef_hw.system.tools import find_tool, run_tool
 
 PINS = "set_property PACKAGE_PIN 35 [get_ports clk]\n"
 
@@ -88,11 +88,23 @@ def board(family, tmp_path):
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=repr)
-def test_every_family_has_one_that_places(family):
+def test_every_family_has_one(family):
     toolchain = toolchain_of(family)
     assert toolchain is toolchain_of(family)
-    assert toolchain.places
+    assert toolchain.places is (family is not AMD7)
     assert toolchain.identities == tuple(find_tool(tool).identity for tool in toolchain.programs)
+
+
+@pytest.mark.synth
+@pytest.mark.parametrize("family", FAMILIES, ids=repr)
+def test_its_plain_ip_is_synthesized_by_a_command_of_yosys(family, tmp_path):
+    toolchain = toolchain_of(family)
+    script = tmp_path / "help.ys"
+    script.write_text(f"help synth_{toolchain.ip_family}\n")
+    run_tool("yosys", ["-s", script.name], cwd=tmp_path, log=tmp_path / "log")
+    text = (tmp_path / "log").read_text()
+    assert f"synth_{toolchain.ip_family} [options]" in text
+    assert "No such command" not in text
 
 
 def test_only_an_ecp5_needs_scipy(monkeypatch):

@@ -1,5 +1,6 @@
 """FPGA families: a class and an object of each, with everything that is known of it."""
 
+from nnef_hw.hardware.families.amd7 import AMD7
 from nnef_hw.hardware.families.arora import ARORA
 from nnef_hw.hardware.families.ecp5 import ECP5
 from nnef_hw.hardware.families.family import Family, Pin
@@ -7,6 +8,7 @@ from nnef_hw.hardware.families.gowin import GOWIN
 from nnef_hw.hardware.families.ice40 import ICE40
 
 __all__ = [
+    "AMD7",
     "ARORA",
     "ECP5",
     "FAMILIES",
@@ -16,4 +18,4 @@ __all__ = [
     "Pin",
 ]
 
-FAMILIES: tuple[Family, ...] = (ICE40, ECP5, GOWIN, ARORA)
+FAMILIES: tuple[Family, ...] = (ICE40, ECP5, GOWIN, ARORA, AMD7)

@@ -55,7 +55,7 @@ class Family(ABC):
     Parameters
     ----------
     name, title
-        As yosys and FuseSoC call it, and in full. The name is also an alias of the board that
+        As the command line calls it, and in full. The name is also an alias of the board that
         stands for the family: components are measured for its device.
     ram
         Block RAM and its shapes.

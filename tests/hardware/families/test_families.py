@@ -49,7 +49,7 @@ def test_there_is_one_object_of_each(family):
 
 
 def test_a_family_prints_as_its_name():
-    assert [repr(family) for family in FAMILIES] == ["ice40", "ecp5", "gowin", "arora"]
+    assert [repr(family) for family in FAMILIES] == ["ice40", "ecp5", "gowin", "arora", "amd7"]
     assert "family=ice40," in repr(DEVICES[0])
 
 

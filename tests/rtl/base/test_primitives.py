@@ -21,6 +21,7 @@ MACROS = {
     "ecp5": ["NNEF_HW_ECP5", "YOSYS"],
     "gowin": ["NNEF_HW_GOWIN"],
     "arora": ["NNEF_HW_ARORA"],
+    "amd7": ["NNEF_HW_AMD7"],
     "ice40": ["NNEF_HW_ICE40", "ICE40_DEFAULT_ASSIGNMENT_0=", "ICE40_DEFAULT_ASSIGNMENT_1="],
 }
 CELLS = {
@@ -28,6 +29,7 @@ CELLS = {
     "ecp5": ("ecp5/*_sim.vh", ["CCU2C", "LUT2", "LUT4"]),
     "gowin": ("gowin/cells_sim.v", ["ALU"]),
     "arora": ("gowin/cells_sim.v", ["ALU"]),
+    "amd7": ("xilinx/cells_sim.v", ["CARRY4", "LUT6_2"]),
     "ice40": ("ice40/cells_sim.v", ["SB_CARRY", "SB_LUT4"]),
 }
 OURS = {family.name: toolchain_of(family).models.ours for family in FAMILIES}
@@ -211,14 +213,14 @@ int main() {
 
 @pytest.mark.verilator
 @pytest.mark.parametrize(
-    ("family", "cells"), [("behaviour", []), ("ecp5", []), ("ice40", ["SB_MAC16"])]
+    ("family", "cells"), [("behaviour", []), ("ecp5", []), ("amd7", []), ("ice40", ["SB_MAC16"])]
 )
 def test_wide_products(family, cells, tmp_path):
     harness = tmp_path / "main.cpp"
     harness.write_text(WIDE_HARNESS)
-    models = MODELS / f"{family}.v"
     verilog = WIDE + WIDE_PRIMITIVES.read_text()
-    verilog += models.read_text() if models.is_file() and not cells else ""
+    if not cells:
+        verilog += "".join((MODELS / name).read_text() for name in OURS.get(family, ()))
     verilog += cell_models(CELLS[family][0], cells)
 
     model = build_model(verilog, harness=harness, defines=MACROS[family])

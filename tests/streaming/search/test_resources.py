@@ -17,6 +17,7 @@ from nnef_hw.testing import GraphBuilder
         pytest.param("ulx3s_85f", marks=pytest.mark.nightly),
         "tang_nano_20k",
         "tang_primer_25k",
+        "arty_a7_100",
     ],
 )
 def test_whole_accelerator_is_within_15_percent(board, script, fix, rng, tmp_path):
