@@ -13,10 +13,8 @@ from nnef_hw.sim.board_runner import BoardTransport
 
 __all__ = ["PtyBoard"]
 
-# Simulated seconds per look at the terminal; and of silence, after which the clock stops until
-# the host sends again. A packet that the host cut is forgotten by then.
+# Simulated seconds per look at the terminal.
 _STEP = 50e-6
-_IDLE = 0.1
 _WARM_UP_CYCLES = 20_000
 # A pseudo-terminal has no rate.
 _ANY_BAUD = 115_200
@@ -63,6 +61,7 @@ class PtyBoard:
         tty.setraw(self._slave)
         self.port = os.ttyname(self._slave)
         self._wake, self._stop = os.pipe()
+        self._silence = link.silence
         self._failure = None
         self._thread = threading.Thread(target=self._serve, name="board", daemon=True)
         self._thread.start()
@@ -72,6 +71,11 @@ class PtyBoard:
 
     def __exit__(self, *_):
         self.close()
+
+    @property
+    def is_running(self):
+        """Whether the board still answers; otherwise :meth:`close` says why not."""
+        return self._thread.is_alive()
 
     def open(self):
         """Return a transport to the terminal, as a context manager."""
@@ -97,7 +101,7 @@ class PtyBoard:
         quiet = 0.0
         try:
             while True:
-                timeout = 0 if quiet < _IDLE else None
+                timeout = 0 if quiet < self._silence else None
                 ready, _, _ = select.select([self._master, self._wake], [], [], timeout)
                 if self._wake in ready:
                     return

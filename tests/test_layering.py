@@ -34,7 +34,7 @@ place.blocks place
 place.netlist
 boards streaming.filters
 boards.buses boards.hardware.cameras boards.hardware.events boards.hardware.microphones
-streaming.layers engine.layers
+boards.hardware.mlperf streaming.layers engine.layers
 boards.hardware
 boards.hardware.clocks boards.hardware.tokens
 boards.interfaces

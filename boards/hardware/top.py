@@ -5,7 +5,6 @@ from amaranth.lib import cdc, wiring
 from amaranth.lib.wiring import In, Out
 
 from nnef_hw.boards.hardware.clocks import BOARD_DOMAIN
-from nnef_hw.boards.hardware.core import LinkedCore
 from nnef_hw.boards.hardware.pins import plan_pins
 from nnef_hw.boards.interfaces import CLOCK, DEFAULT_LINK, STATUS
 from nnef_hw.rtl.readers.pads import connect_pads, pad_ports
@@ -60,7 +59,7 @@ def board_top(
     clk_hz = round((pll.output_mhz if is_behind else board.input_mhz) * 1e6)
     for interface in (link, *others):
         interface.check_clock(clk_hz)
-    core = LinkedCore(
+    core = link.core_class()(
         accelerator, clk_hz=clk_hz, has_own_clock=has_own_clock, link=link,
         sources=sources, sinks=sinks, loop=loop, manifest_hash=manifest_hash, frames=frames,
         queues=queues, layers=layers, batch=batch, long_wires=board.device.long_wires)

@@ -28,6 +28,7 @@ from nnef_hw.boards.interfaces.interface import (
 from nnef_hw.boards.interfaces.leds import ClassOnLeds
 from nnef_hw.boards.interfaces.link import HostLink, Link, PlainStreams
 from nnef_hw.boards.interfaces.microphone import Microphone
+from nnef_hw.boards.interfaces.mlperf import Mlperf
 from nnef_hw.boards.interfaces.pdm import Pdm
 from nnef_hw.boards.interfaces.pins import (
     ANY_NUMBER,
@@ -44,18 +45,19 @@ from nnef_hw.boards.interfaces.token_loop import ChipLoop
 from nnef_hw.boards.interfaces.uart import Uart
 from nnef_hw.boards.interfaces.uart_text import UartText
 from nnef_hw.errors import UsageError
+from nnef_hw.host.benchmarks import Border
 
 __all__ = [
-    "ANY_NUMBER", "BUSES", "BUS_DATA", "Bus", "CLOCK", "ChipLoop", "ChosenSink", "ChosenSource",
+    "ANY_NUMBER", "BUSES", "BUS_DATA", "Border", "Bus", "CLOCK", "ChipLoop", "ChosenSink", "ChosenSource",
     "ClassOnLeds", "DEFAULT_LINK", "Direction", "Dvp", "EventLed", "EventPin", "EventSink",
-    "FarEnd", "Feed", "HostLink", "I2s", "Interface", "LINKS", "Link", "Mcp3201", "Microphone",
+    "FarEnd", "Feed", "HostLink", "I2s", "Interface", "LINKS", "Link", "Mcp3201", "Microphone", "Mlperf",
     "Occurrence", "Option", "PLAIN_STREAMS", "Pdm", "PinUse", "PinUser", "Pins", "PlainStreams",
     "Result", "SINKS", "SOURCES", "STATUS", "Sink", "SinkWish", "Source", "SourceWish", "Spi",
     "SpiAdc", "Uart", "UartText", "find_bus", "find_link", "find_sink", "find_source",
     "find_streams", "link_names", "link_of", "link_options", "sink_names", "sink_of", "source_of",
 ]
 
-LINKS: tuple[HostLink, ...] = (Uart(), Spi())
+LINKS: tuple[HostLink, ...] = (Uart(), Spi(), Mlperf())
 """Every link to a host, with its options as they are by default."""
 DEFAULT_LINK = LINKS[0]
 Wished = TypeVar("Wished", ChosenSink, ChosenSource)
@@ -156,8 +158,12 @@ def link_names() -> list[str]:
 
 
 def link_options() -> list[Option]:
-    """Return the options that links have, each of one of them."""
-    return [option for link in LINKS for option in link.options]
+    """Return the options that links have, each once."""
+    found: dict[str, Option] = {}
+    for link in LINKS:
+        for option in link.options:
+            found.setdefault(option.name, option)
+    return list(found.values())
 
 
 def find_link(name: str, **options: Any) -> HostLink:

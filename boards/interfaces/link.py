@@ -4,12 +4,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
 from nnef_hw.boards.interfaces.bus import BUS_DATA, Bus, find_bus
 from nnef_hw.boards.interfaces.interface import Sink, Source
 from nnef_hw.errors import UsageError
+from nnef_hw.host.benchmarks import Border
 from nnef_hw.host.link import Transport
 
 __all__ = ["HostLink", "Link", "PlainStreams"]
@@ -20,6 +22,8 @@ class Link(ABC):
 
     name: ClassVar[str]
     """``kind`` in the manifest."""
+    has_packets: ClassVar[bool] = True
+    """Whether frames pass as the packets of docs/protocol.md, or as beats."""
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
@@ -94,6 +98,30 @@ class HostLink(Link, Source, Sink):
     """
 
     sort = "link"
+    core: ClassVar[str] = "nnef_hw.boards.hardware.core:LinkedCore"
+    """``module:class`` of what stands between the phy and the accelerator."""
+
+    silence: ClassVar[float] = 0.1
+    """Seconds of silence after which a simulated board stands still until the host sends again.
+
+    A packet that the host cut is forgotten by then.
+    """
+
+    @classmethod
+    def core_class(cls) -> Any:
+        """Return the class of the core; its module is imported only now."""
+        module, _, name = cls.core.partition(":")
+        return getattr(import_module(module), name)
+
+    def bound(self, sources: Mapping[str, Border], sinks: Mapping[str, Border]) -> "HostLink":
+        """Return the link of a network with such inputs and outputs, by name.
+
+        Raises
+        ------
+        TargetError
+            If the link can do nothing with them.
+        """
+        return self
 
     def to_json(self) -> dict[str, Any]:
         """Return the entry of the manifest, with the options."""

@@ -1,4 +1,4 @@
-"""Commands for a board on the desk: flash, bench-device, board-report, record."""
+"""Commands for a board on the desk: flash, bench-device, board-report, record, score."""
 
 from __future__ import annotations
 
@@ -6,7 +6,14 @@ import argparse
 import json
 from pathlib import Path
 
-from nnef_hw.cli.common import Commands, add_command, print_json, print_result
+from nnef_hw.cli.common import (
+    Commands,
+    add_command,
+    positive_number,
+    print_json,
+    print_result,
+)
+from nnef_hw.errors import UsageError
 
 __all__ = ["add_commands"]
 
@@ -32,6 +39,19 @@ def add_commands(commands: Commands) -> None:
     sub.add_argument("--port", required=True, help="serial port of the board, or 'sim'")
     sub.add_argument(
         "--frames", type=_frames, default=200, metavar="N", help="frames of the replay, 2..65535"
+    )
+
+    sub = add_command(
+        commands, "score", _score, "score a board as MLPerf Tiny's runner does", "build"
+    )
+    sub.add_argument("--port", required=True, help="serial port of the board, or 'sim'")
+    sub.add_argument(
+        "--samples", type=Path, metavar="S.npz",
+        help="inputs and labels (default: serve the simulated board to another program)",
+    )  # fmt: skip
+    sub.add_argument("--limit", type=positive_number, metavar="N", help="use the first N samples")
+    sub.add_argument(
+        "--runs", type=positive_number, default=1, metavar="N", help="inferences per sample (1)"
     )
 
     sub = add_command(
@@ -98,6 +118,22 @@ def _bench_device(options: argparse.Namespace) -> int:
     from nnef_hw.run.bench_device import bench_device
 
     found = bench_device(options.build, options.port, frames=options.frames)
+    print_result(options, to_json(found))
+    return 0
+
+
+def _score(options: argparse.Namespace) -> int:
+    from nnef_hw.report.model.conversion import to_json
+    from nnef_hw.run.score import score, serve
+
+    if options.samples is None:
+        if options.port != "sim":
+            raise UsageError("--samples is missing", remedy="give it, or --port sim")
+        serve(options.build, lambda port: print(f"port: {port}", flush=True))
+        return 0
+    found = score(
+        options.build, options.port, options.samples, limit=options.limit, runs=options.runs
+    )
     print_result(options, to_json(found))
     return 0
 

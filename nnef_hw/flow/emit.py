@@ -18,6 +18,7 @@ from nnef_hw.codegen.fusesoc import axi_testbench, fusesoc_core, ip_readme
 from nnef_hw.codegen.header import HEADER, model_header
 from nnef_hw.codegen.ip import AXI_CLOCK, axi_wrapper, ip_name
 from nnef_hw.codegen.layer_cache import convert_layers
+from nnef_hw.codegen.links import bind_link
 from nnef_hw.codegen.lint import lint_waivers
 from nnef_hw.codegen.manifest import make_manifest
 from nnef_hw.codegen.vendors import clock_constraint
@@ -75,7 +76,7 @@ def emit(
         fixed,
         plan,
         generator=GENERATOR,
-        link=options.streams if is_ip else options.link,
+        link=options.streams if is_ip else bind_link(options.link, fixed, plan),
         sinks=() if is_ip else bind_sinks(options.sinks, fixed, target, plan.outputs),
         sources=() if is_ip else bind_sources(options.sources, fixed, plan),
         oscillator_mhz=oscillator_mhz,

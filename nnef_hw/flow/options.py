@@ -200,6 +200,7 @@ def check_options(options: BuildOptions) -> Target:
             f"--token-loop feeds all inputs, and the {options.sources[0].title} one of them",
             remedy="omit one of them",
         )
+    _check_link(options)
     _check_ip_name(options)
     _check_bus(options)
     if isinstance(target, Board):
@@ -220,6 +221,25 @@ def check_options(options: BuildOptions) -> Target:
         raise UsageError("--freq auto needs a board to place a design for", remedy="give --freq")
     _check_folder(options.out)
     return target
+
+
+def _check_link(options: BuildOptions) -> None:
+    """Refuse what a link without packets of ours cannot do."""
+    if options.link.has_packets:
+        return
+    wishes = {
+        "--sink": options.sinks,
+        "--source": options.sources,
+        "--token-loop": options.token_loop,
+        "--layer-counters": options.layer_counters,
+        "--batch": options.batch > 1,
+    }
+    for option, is_given in wishes.items():
+        if is_given:
+            raise UsageError(
+                f"the {options.link.title} has nothing for {option}",
+                remedy="omit it, or use --link uart",
+            )
 
 
 def _first_clock(board: Board, link: HostLink) -> float:

@@ -424,6 +424,11 @@ def open_device(
     build = Path(build)
     manifest = read_manifest(build)
     link = link_of(manifest.link)
+    if not link.has_packets:
+        raise UsageError(
+            f"{str(build)!r} has the link {link.name!r}, which carries no arrays",
+            remedy=f"run 'nnef-hw score {build}', or build it with --link uart",
+        )
     memory, image = manifest.memory, b""
     if memory is not None and memory.over_link:
         image = memory.read(build)

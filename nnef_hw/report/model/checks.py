@@ -276,6 +276,31 @@ class BoardSpeed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RunnerScore:
+    """Score of a board by MLPerf Tiny's protocol; all its results are those of the fixed model.
+
+    Parameters
+    ----------
+    benchmark
+        Name of the benchmark.
+    simulated
+        Whether the board was simulated.
+    samples
+        Inputs that it has run.
+    accuracy
+        Share of them whose greatest score is the label's; None without labels.
+    inferences_per_second
+        Median rate, by the board's own clock.
+    """
+
+    benchmark: str
+    simulated: bool
+    samples: int
+    accuracy: float | None
+    inferences_per_second: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BoardReport:
     """Facts about a build that ran on a board, for those who made the tool.
 

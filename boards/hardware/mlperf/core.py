@@ -1,0 +1,137 @@
+# amaranth: UnusedElaboratable=no
+"""The accelerator and MLPerf Tiny's protocol: everything on a board but pins and clock."""
+
+from amaranth import *
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from nnef_hw.boards.hardware.mlperf.engine import RunEngine
+from nnef_hw.boards.hardware.mlperf.program import Condition, runner_program
+from nnef_hw.boards.hardware.mlperf.sequencer import Sequencer
+from nnef_hw.boards.hardware.phy import pin_members
+from nnef_hw.errors import TargetError
+from nnef_hw.rtl.base.reset import WithReset
+from nnef_hw.rtl.readers.pads import connect_pads, pad_ports
+from nnef_hw.rtl.streams.stream import Fifo
+
+__all__ = ["RunnerCore"]
+
+
+class RunnerCore(wiring.Component):
+    """Answer MLPerf Tiny's runner: keep an input, run it as often as it asks, print the result.
+
+    An inference begins when the one before has ended, as in the benchmark's own harness. What is
+    printed, and how an input's bytes become codes, is the link's, see
+    :class:`nnef_hw.boards.interfaces.mlperf.Mlperf`. The clock of microseconds stands still
+    while it is printed, so that the time between the two of ``infer`` is that of the inferences.
+
+    Parameters
+    ----------
+    accelerator : wiring.Component
+        As in :class:`.LinkedCore`, with one input and one output.
+    clk_hz : int
+        Clock of everything.
+    link : Mlperf
+        Bound to the network.
+    frames : Mapping[str, int]
+        Beats of a frame per stream of the accelerator.
+    long_wires : bool
+        As in :class:`.LinkedCore`.
+    manifest_hash : bytes
+        Nobody asks for it.
+    others
+        Arguments of :class:`.LinkedCore` that have to be its defaults here.
+
+    Members
+    -------
+    rx, tx
+        Wires from and to the host.
+    reset : In(1)
+        Start over.
+    led : Out(1)
+        High while a frame is inside the accelerator.
+    flash_cs_n, ...
+        What goes to the pads of memories, if the accelerator has ``pads``.
+
+    Attributes
+    ----------
+    latency : int
+        Cycles from the beginning of a command's last byte on the wires until it is looked at.
+
+    Raises
+    ------
+    TargetError
+        If the host would have to fill the accelerator's memory.
+    """
+
+    def __init__(
+        self, accelerator, *, clk_hz, link, frames, long_wires=False, manifest_hash=b"", **others
+    ):
+        if list(frames) != ["i", "o"]:
+            raise ValueError(f"the protocol carries one input and one output, not {list(frames)}")
+        others = {name: value for name, value in others.items() if value and value != 1}
+        if others:
+            raise ValueError(f"the protocol has nothing for {', '.join(others)}")
+        if "image" in accelerator.signature.members:
+            raise TargetError(
+                "the link mlperf cannot fill a memory with the weights",
+                remedy="choose a board whose weights are in the FPGA or in its flash")
+        self.accelerator = accelerator
+        self.long_wires = long_wires
+        self.phy = link.hardware_class()(**link.parameters(clk_hz))
+        self.pads = getattr(accelerator, "pads", ())
+        facts = link.facts(clk_hz)
+        self.engine = RunEngine(
+            accelerator.i.payload.shape(), accelerator.o.payload.shape(), facts,
+            in_beats=frames["i"], out_beats=frames["o"])
+        self.sequencer = Sequencer(runner_program(
+            model=facts.model, vendor=facts.vendor, size=facts.size, is_distance=False,
+            with_memory=bool(self.pads)))
+        self.latency = self.phy.latency + Sequencer.latency
+        self.pins = pin_members(link, self.phy)
+        super().__init__({"reset": In(1), **self.pins, "led": Out(1), **pad_ports(self.pads)})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.phy = WithReset(self.phy, self.reset)
+        for name, member in self.pins.items():
+            inner, outer = getattr(self.phy, name), getattr(self, name)
+            m.d.comb += inner.eq(outer) if member.flow == In else outer.eq(inner)
+        sequencer = self.sequencer
+        m.submodules.sequencer = WithReset(sequencer, self.reset)
+        wiring.connect(m, self.phy.o, sequencer.i_rx)
+        wiring.connect(m, sequencer.o_tx, self.phy.i)
+        engine = self.engine
+        m.submodules.engine = WithReset(engine, self.reset)
+        m.d.comb += [
+            engine.action.eq(sequencer.action),
+            engine.nibble.eq(sequencer.nibble),
+            engine.sent.eq(sequencer.sent),
+            sequencer.facts.eq(engine.facts),
+            sequencer.digit.eq(engine.digit),
+            sequencer.time_digit.eq(engine.time_digit),
+        ]
+        accelerator = self.accelerator
+        connect_pads(m, self.pads, accelerator, self)
+        if self.pads:
+            m.d.comb += engine.memory_error.eq(accelerator.memory_error)
+        restart = Signal(init=1)
+        m.d.sync += restart.eq(self.reset)
+        if "restart" in accelerator.signature.members:
+            m.submodules.accelerator = accelerator
+            m.d.comb += accelerator.restart.eq(restart)
+        else:
+            m.submodules.accelerator = WithReset(accelerator, restart)
+        wiring.connect(m, self._hop(m, "i", engine.o), accelerator.i)
+        wiring.connect(m, self._hop(m, "o", accelerator.o), engine.i)
+        m.d.comb += self.led.eq(engine.facts[Condition.RUNNING])
+        return m
+
+    def _hop(self, m, name, origin):
+        """Return a stream behind registers, if it comes from afar."""
+        if not self.long_wires:
+            return origin
+        m.submodules[f"{name}_hop"] = WithReset(hop := Fifo(origin.payload.shape()), self.reset)
+        wiring.connect(m, origin, hop.i)
+        return hop.o
+

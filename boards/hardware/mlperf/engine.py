@@ -1,0 +1,169 @@
+"""The registers that the protocol's program works on: numbers, an input, runs, a result."""
+
+from amaranth import *
+from amaranth.lib import memory, wiring
+from amaranth.lib.wiring import In, Out
+
+from nnef_hw.boards.hardware.mlperf.frames import FrameStore, ResultStore
+from nnef_hw.boards.hardware.mlperf.microseconds import Microseconds, one_less
+from nnef_hw.boards.hardware.mlperf.program import (
+    NUMBER_DIGITS,
+    TIME_DIGITS,
+    Action,
+    Condition,
+    Letter,
+)
+from nnef_hw.boards.hardware.mlperf.sequencer import CONDITIONS
+
+__all__ = ["RunEngine"]
+
+
+class RunEngine(wiring.Component):
+    """Do the actions of a program, and tell it the facts that its conditions are about.
+
+    Numbers have six decimal digits. Results are looked up: four digits for every code.
+
+    Parameters
+    ----------
+    in_layout, out_layout : data.StructLayout
+        Payloads of the accelerator's streams.
+    facts : RunnerFacts
+        What codes and digits are, see :mod:`nnef_hw.boards.interfaces.mlperf`.
+    in_beats, out_beats : int
+        Beats of a frame.
+
+    Members
+    -------
+    action, nibble, sent : In
+        Of the :class:`.Sequencer`.
+    facts : Out(32)
+        For it, and so are ``digit`` and ``time_digit``.
+    memory_error : In(1)
+        The accelerator's memory does not answer.
+    o, i : stream.Signature
+        Beats for the accelerator, and its results.
+
+    Attributes
+    ----------
+    latency : int
+        Cycles from the end of an inference until the next one's first beat.
+    """
+
+    latency = 2 + FrameStore.latency
+
+    def __init__(self, in_layout, out_layout, facts, *, in_beats, out_beats):
+        self.known = facts
+        self.store = FrameStore(in_layout, beats=in_beats, channels=facts.channels)
+        self.result = ResultStore(out_layout, beats=out_beats, codes=facts.results)
+        self.clock = Microseconds(digits=TIME_DIGITS, ticks=facts.ticks, cycles=facts.cycles)
+        super().__init__({
+            "action": In(range(max(Action) + 1)),
+            "nibble": In(4),
+            "sent": In(len(Letter)),
+            "facts": Out(CONDITIONS),
+            "digit": Out(4),
+            "time_digit": Out(4),
+            "memory_error": In(1),
+            "o": self.store.signature.members["o"],
+            "i": self.result.signature.members["i"],
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.store = store = self.store
+        m.submodules.result = result = self.result
+        m.submodules.clock = clock = self.clock
+        wiring.connect(m, store.o, wiring.flipped(self.o))
+        wiring.connect(m, wiring.flipped(self.i), result.i)
+        action = self.action
+
+        byte = Signal(8)
+        loading, inferred, frozen = Signal(), Signal(), Signal()
+        running, over, following = Signal(), Signal(), Signal()
+        number, kept = Signal(4 * NUMBER_DIGITS), Signal(4 * NUMBER_DIGITS)
+        top, digits = number[-4:], self._digits(m, result.code)
+        is_final = number == 1
+        with m.If((action == Action.DIGIT) | (action == Action.ONE) | (action == Action.TURN)
+                  | self.sent[Letter.DIGIT]):
+            digit = Mux(action == Action.DIGIT, self.nibble, Mux(action == Action.ONE, 1, top))
+            m.d.sync += number.eq(Cat(digit[:4], number))
+        with m.If(following):
+            m.d.sync += number.eq(one_less(number))
+        with m.Switch(action):
+            with m.Case(Action.CLEAR):
+                m.d.sync += number.eq(0)
+            with m.Case(Action.KEEP):
+                m.d.sync += kept.eq(number)
+            with m.Case(Action.RESTORE):
+                m.d.sync += number.eq(kept)
+            with m.Case(Action.RESULT):
+                m.d.sync += number[-len(digits):].eq(digits)
+            with m.Case(Action.FREEZE):
+                m.d.sync += frozen.eq(1)
+            with m.Case(Action.THAW):
+                m.d.sync += frozen.eq(0)
+            with m.Case(Action.NIBBLE):
+                m.d.sync += byte.eq(Cat(self.nibble, byte[:4]))
+            with m.Case(Action.BEGIN):
+                m.d.sync += loading.eq(1)
+            with m.Case(Action.CANCEL):
+                m.d.sync += [loading.eq(0), inferred.eq(0)]
+            with m.Case(Action.RUN):
+                m.d.sync += [running.eq(1), frozen.eq(0)]
+
+        # one inference after the other
+        m.d.comb += [
+            following.eq(over & store.idle),
+            store.start.eq((action == Action.RUN) | following & ~is_final),
+        ]
+        with m.If(result.ended):
+            m.d.sync += over.eq(1)
+        with m.If(following):
+            m.d.sync += over.eq(0)
+            with m.If(is_final):
+                m.d.sync += [running.eq(0), frozen.eq(1), inferred.eq(1)]
+
+        m.d.comb += [
+            store.clear.eq(action == Action.CANCEL),
+            store.code.eq(self._code(m, byte)),
+            # the memory of codes takes a cycle
+            store.store.eq(action == Action.BYTE),
+            result.first.eq(action == Action.FIRST_RESULT),
+            result.following.eq(action == Action.NEXT_RESULT),
+            clock.frozen.eq(frozen),
+            clock.turn.eq((action == Action.TURN_TIME) | self.sent[Letter.TIME]),
+            self.digit.eq(top),
+            self.time_digit.eq(clock.top),
+        ]
+        size = int(str(self.known.size), 16)
+        facts = {
+            Condition.DIGIT: top != 0, Condition.TIME: clock.top != 0,
+            Condition.ZERO: number == 0, Condition.SIZE: number == size,
+            Condition.LOADING: loading & ~store.complete, Condition.LOADED: store.complete,
+            Condition.RUNNING: running, Condition.LAST: result.is_last,
+            Condition.INFERRED: inferred, Condition.BUSY: store.busy,
+            Condition.MEMORY: self.memory_error,
+        }
+        for fact, value in facts.items():
+            m.d.comb += self.facts[fact].eq(value)
+        return m
+
+    def _code(self, m, byte):
+        """Return the code of a byte: by a gate or none, or from a memory in the next cycle."""
+        bits = self.store.bits
+        table = [code & (1 << bits) - 1 for code in self.known.table]
+        for flipped in (0, 0x80):
+            if bits == 8 and table == [n ^ flipped for n in range(len(table))]:
+                return byte ^ flipped
+        m.submodules.codes = codes = memory.Memory(shape=bits, depth=len(table), init=table)
+        read = codes.read_port()
+        m.d.comb += read.addr.eq(byte)
+        return read.data
+
+    def _digits(self, m, code):
+        """Return the digits of a code of the result, a cycle later."""
+        m.submodules.digits = digits = memory.Memory(
+            shape=16, depth=1 << len(code), init=self.known.digits)
+        read = digits.read_port()
+        m.d.comb += read.addr.eq(code)
+        return read.data

@@ -1,0 +1,48 @@
+"""``build --link``: what a link has to know of the network behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nnef_hw.architecture.architecture import AcceleratorPlan, Port
+from nnef_hw.boards.interfaces import Border, HostLink
+from nnef_hw.errors import TargetError
+from nnef_hw.ir import Graph
+from nnef_hw.ir.batch import sample_extents
+
+__all__ = ["bind_link"]
+
+
+def bind_link(link: HostLink, graph: Graph, plan: AcceleratorPlan) -> HostLink:
+    """Return the link of a fixed network with a plan.
+
+    Raises
+    ------
+    TargetError
+        If the link can do nothing with the network.
+    """
+    if graph.is_sequential and not link.has_packets:
+        raise TargetError(
+            f"the {link.title} gives inputs one by one, and the network keeps states between them",
+            remedy="use --link uart",
+        )
+    return link.bound(
+        _borders(graph, graph.inputs, plan.inputs), _borders(graph, graph.outputs, plan.outputs)
+    )
+
+
+def _borders(graph: Graph, names: Sequence[str], ports: Sequence[Port]) -> dict[str, Border]:
+    """Return inputs or outputs by name, with their formats and the images of their streams."""
+    found = {}
+    for name, port in zip(names, ports, strict=True):
+        qtype = graph.tensor(name).qtype
+        assert qtype is not None, name
+        if isinstance(qtype.scale, tuple):
+            raise TargetError(
+                f"the link mlperf gives {name!r} one scale, and it has {len(qtype.scale)}",
+                remedy="use --link uart",
+            )
+        found[name] = Border(
+            name, qtype, port.image, tuple(sample_extents(graph.tensor(name).shape))
+        )
+    return found
