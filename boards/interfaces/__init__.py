@@ -48,13 +48,14 @@ from nnef_hw.errors import UsageError
 from nnef_hw.host.benchmarks import Border
 
 __all__ = [
-    "ANY_NUMBER", "BUSES", "BUS_DATA", "Border", "Bus", "CLOCK", "ChipLoop", "ChosenSink", "ChosenSource",
-    "ClassOnLeds", "DEFAULT_LINK", "Direction", "Dvp", "EventLed", "EventPin", "EventSink",
-    "FarEnd", "Feed", "HostLink", "I2s", "Interface", "LINKS", "Link", "Mcp3201", "Microphone", "Mlperf",
-    "Occurrence", "Option", "PLAIN_STREAMS", "Pdm", "PinUse", "PinUser", "Pins", "PlainStreams",
-    "Result", "SINKS", "SOURCES", "STATUS", "Sink", "SinkWish", "Source", "SourceWish", "Spi",
-    "SpiAdc", "Uart", "UartText", "find_bus", "find_link", "find_sink", "find_source",
-    "find_streams", "link_names", "link_of", "link_options", "sink_names", "sink_of", "source_of",
+    "ANY_NUMBER", "BUSES", "BUS_DATA", "Border", "Bus", "CLOCK", "ChipLoop", "ChosenSink",
+    "ChosenSource", "ClassOnLeds", "DEFAULT_LINK", "Direction", "Dvp", "EventLed", "EventPin",
+    "EventSink", "FarEnd", "Feed", "HostLink", "I2s", "Interface", "LINKS", "Link", "Mcp3201",
+    "Microphone", "Mlperf", "Occurrence", "Option", "PLAIN_STREAMS", "Pdm", "PinUse",
+    "PinUser", "Pins", "PlainStreams", "Result", "SINKS", "SOURCES", "STATUS", "Sink",
+    "SinkWish", "Source", "SourceWish", "Spi", "SpiAdc", "Uart", "UartText", "find_bus",
+    "find_link", "find_sink", "find_source", "find_streams", "link_names", "link_of",
+    "link_options", "sink_names", "sink_of", "source_of",
 ]
 
 LINKS: tuple[HostLink, ...] = (Uart(), Spi(), Mlperf())

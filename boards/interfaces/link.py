@@ -14,7 +14,23 @@ from nnef_hw.errors import UsageError
 from nnef_hw.host.benchmarks import Border
 from nnef_hw.host.link import Transport
 
-__all__ = ["HostLink", "Link", "PlainStreams"]
+__all__ = ["HostLink", "Link", "LinkRoom", "PlainStreams"]
+
+
+@dataclass(frozen=True)
+class LinkRoom:
+    """Room that a link takes beyond the board's budget for links.
+
+    Parameters
+    ----------
+    lut
+        LUTs.
+    memories
+        Words and bits of each memory.
+    """
+
+    lut: int = 0
+    memories: tuple[tuple[int, int], ...] = ()
 
 
 class Link(ABC):
@@ -122,6 +138,10 @@ class HostLink(Link, Source, Sink):
             If the link can do nothing with them.
         """
         return self
+
+    def room(self, inputs: int, outputs: int) -> LinkRoom:
+        """Return the room for a network of so many codes of inputs and of outputs."""
+        return LinkRoom()
 
     def to_json(self) -> dict[str, Any]:
         """Return the entry of the manifest, with the options."""

@@ -7,9 +7,10 @@ from typing import Any
 
 from nnef_hw.arithmetic.numerics import QType
 from nnef_hw.boards.interfaces.interface import Option
+from nnef_hw.boards.interfaces.link import LinkRoom
 from nnef_hw.boards.interfaces.uart import BITS_PER_BYTE, Uart
 from nnef_hw.errors import TargetError, UsageError
-from nnef_hw.host.benchmarks import BENCHMARKS, Benchmark, Border, find_benchmark
+from nnef_hw.host.benchmarks import BENCHMARKS, Benchmark, Border, RunnerFormats, find_benchmark
 from nnef_hw.host.mlperf import LINE_BYTES
 
 __all__ = ["Mlperf", "RunnerFacts"]
@@ -17,6 +18,10 @@ __all__ = ["Mlperf", "RunnerFacts"]
 _LINE_LETTERS = len("db %") + 2 * LINE_BYTES + len("m-ready\r\n")
 _MICROSECONDS = 1_000_000
 _BAUD = 115_200
+_MANY_OUTPUTS = 100
+"""Outputs from which on they are no classes."""
+_DISTANCE_LUT = 700
+"""LUTs that float32 numbers and their distance take, on an UP5K."""
 
 
 @dataclass(frozen=True)
@@ -27,27 +32,21 @@ class RunnerFacts:
     ----------
     model, vendor
         What it answers of its model and itself.
-    size
-        Bytes of an input.
+    formats
+        Formats of bytes, codes and results.
     channels
-        Codes of one of its pixels.
-    table
-        The code of each byte.
+        Codes of a pixel of the input.
     results
         Codes of a result.
-    digits
-        Four decimal digits for each pattern of a code's bits.
     ticks, cycles
         So many microseconds are so many clock cycles.
     """
 
     model: str
     vendor: str
-    size: int
+    formats: RunnerFormats
     channels: int
-    table: tuple[int, ...]
     results: int
-    digits: tuple[int, ...]
     ticks: int
     cycles: int
 
@@ -101,9 +100,15 @@ class Mlperf(Uart):
                 f"{len(sources)} and {len(sinks)}", remedy="use --link uart")
         [source], [sink] = sources.values(), sinks.values()
         benchmark = find_benchmark(self.benchmark, source, sink)
-        benchmark.table(source)
-        benchmark.digits(sink)
+        benchmark.formats(source, sink)
         return replace(self, benchmark=benchmark.name, source=source, sink=sink)
+
+    def room(self, inputs: int, outputs: int) -> LinkRoom:
+        """Return the room of the protocol's program, and of frames; a distance takes more."""
+        memories = [(1024, 18), (256, 16), (inputs, 8), (outputs, 8)]
+        if outputs < _MANY_OUTPUTS:
+            return LinkRoom(0, tuple(memories))
+        return LinkRoom(_DISTANCE_LUT, (*memories, (inputs, 16)))
 
     @property
     def subject(self) -> Benchmark:
@@ -122,9 +127,9 @@ class Mlperf(Uart):
         subject, (source, sink) = self.subject, self.borders
         ticks = Fraction(_MICROSECONDS, clk_hz)
         return RunnerFacts(
-            model=subject.name, vendor=self.vendor, size=subject.size(source),
-            channels=source.image[2], table=subject.table(source), results=sink.codes,
-            digits=subject.digits(sink), ticks=ticks.numerator, cycles=ticks.denominator)
+            model=subject.name, vendor=self.vendor, formats=subject.formats(source, sink),
+            channels=source.image[2], results=sink.codes,
+            ticks=ticks.numerator, cycles=ticks.denominator)
 
     def check_clock(self, clk_hz: int) -> None:
         """Refuse a clock that is too slow for the rate, or for microseconds."""

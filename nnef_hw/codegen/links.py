@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from nnef_hw.architecture.architecture import AcceleratorPlan, Port
 from nnef_hw.boards.interfaces import Border, HostLink
 from nnef_hw.errors import TargetError
+from nnef_hw.hardware.devices import Target
+from nnef_hw.hardware.geometry.blockram import tile_memory
 from nnef_hw.ir import Graph
 from nnef_hw.ir.batch import sample_extents
 
-__all__ = ["bind_link"]
+__all__ = ["bind_link", "with_link"]
 
 
 def bind_link(link: HostLink, graph: Graph, plan: AcceleratorPlan) -> HostLink:
@@ -28,6 +32,21 @@ def bind_link(link: HostLink, graph: Graph, plan: AcceleratorPlan) -> HostLink:
         )
     return link.bound(
         _borders(graph, graph.inputs, plan.inputs), _borders(graph, graph.outputs, plan.outputs)
+    )
+
+
+def with_link(target: Target, graph: Graph, link: HostLink) -> Target:
+    """Return a target with less room: what a link takes more for a network than for any."""
+    inputs, outputs = (
+        sum(math.prod(sample_extents(graph.tensor(name).shape)) for name in names)
+        for names in (graph.inputs, graph.outputs)
+    )
+    ram = target.device.ram
+    more = link.room(inputs, outputs)
+    return replace(
+        target,
+        link_lut=target.link_lut + more.lut,
+        link_bram=target.link_bram + sum(tile_memory(ram, *size).count for size in more.memories),
     )
 
 

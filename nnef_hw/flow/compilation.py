@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 
 from nnef_hw.architectures import able_architectures, unable_architectures
+from nnef_hw.boards import Board
+from nnef_hw.codegen.links import with_link
 from nnef_hw.flow.cache import discard_steps
 from nnef_hw.flow.choice import Candidates, choose_plan
 from nnef_hw.flow.emit import emit
@@ -111,7 +113,11 @@ def compile_design(
                 graph, samples, found.fixed, found.canonical, plan, [], warnings=found.warnings
             )
         else:
-            room = with_loop(target, graph) if options.token_loop else target
+            room = target
+            if isinstance(target, Board):
+                room = with_link(room, graph, options.link)
+            if options.token_loop:
+                room = with_loop(room, graph)
             made = _plan(options, room, graph, samples, progress)
         check_rates(bind_sources(options.sources, made.fixed, made.plan), made.plan)
         fixed, canonical, plan = made.fixed, made.canonical, made.plan

@@ -1,8 +1,11 @@
 """Benchmarks of MLPerf Tiny that the runner knows: their inputs' bytes, and their results' text."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from math import prod
 
 import numpy as np
@@ -10,8 +13,9 @@ from numpy.typing import ArrayLike
 
 from nnef_hw.arithmetic.numerics import FloatArray, IntArray, QType
 from nnef_hw.errors import SampleError, TargetError
+from nnef_hw.host.floats import FloatReading
 
-__all__ = ["BENCHMARKS", "Benchmark", "Border", "find_benchmark"]
+__all__ = ["BENCHMARKS", "Benchmark", "Border", "DistanceFormat", "RunnerFormats", "find_benchmark"]
 
 MOST_BITS = 10
 """Bits of a score at most: each code has digits in a memory."""
@@ -116,50 +120,88 @@ class Codes(Input):
 
 
 @dataclass(frozen=True)
-class Benchmark:
-    """A benchmark with a score for each class.
+class RunnerFormats:
+    """Formats between the bytes of the protocol, the codes of a network, and its printed results.
+
+    Parameters
+    ----------
+    size
+        Bytes of an input.
+    table
+        The code of each byte; None if several bytes are a code.
+    reading
+        Reading of bytes that are float32 numbers.
+    digits
+        Four decimal digits, of 4 bits each, for each pattern of a result's bits.
+    distance
+        Numbers for each such pattern, whose distance from the input is the result.
+    """
+
+    size: int
+    table: tuple[int, ...] | None = None
+    reading: FloatReading | None = None
+    digits: tuple[int, ...] | None = None
+    distance: DistanceFormat | None = None
+
+
+@dataclass(frozen=True)
+class DistanceFormat:
+    """Numbers of a mean squared distance.
+
+    Parameters
+    ----------
+    numbers
+        Number of each pattern of a code's bits.
+    unit
+        Sum of squares of which the mean is 100.
+    first
+        Sum to begin with: half a thousandth.
+    """
+
+    numbers: tuple[int, ...]
+    unit: int
+    first: int
+
+
+@dataclass(frozen=True)
+class Benchmark(ABC):
+    """A benchmark that the runner knows.
 
     Parameters
     ----------
     name
-        What a board answers of its model.
+        Model that a board answers.
     title
-        Its name for people.
-    input
-        What its input's bytes are.
+        Name for people.
     image
         (height, width, channels) of the input.
-    classes
-        How many scores there are.
+    outputs
+        Codes of an output.
     """
 
     name: str
     title: str
-    input: Input
     image: tuple[int, int, int]
-    classes: int
+    outputs: int
 
     def fits(self, source: Border, sink: Border) -> bool:
         """Whether a network has such an input and such an output."""
         # a stream of one pixel has the order of the tensor
         is_flat = source.image[:2] == (1, 1) and source.shape == self.image
         has_order = source.image == self.image or is_flat or self.image[2] == 1
-        return has_order and source.codes == prod(self.image) and sink.codes == self.classes
+        return has_order and source.codes == prod(self.image) and sink.codes == self.outputs
 
-    def size(self, source: Border) -> int:
-        """Return the bytes of an input."""
-        return source.codes
-
-    def table(self, source: Border) -> tuple[int, ...]:
-        """Return the code of each byte of an input.
+    @abstractmethod
+    def formats(self, source: Border, sink: Border) -> RunnerFormats:
+        """Return the formats for a network.
 
         Raises
         ------
         TargetError
-            If the input's format cannot hold what bytes stand for.
+            If the input's format cannot hold what bytes stand for, or a result cannot be printed.
         """
-        return self.input.table(source, f"link mlperf, input {source.name!r} of {self.name}")
 
+    @abstractmethod
     def file(self, source: Border, sample: ArrayLike) -> bytes:
         """Return the bytes of a sample's file: row, column, channel.
 
@@ -173,8 +215,40 @@ class Benchmark:
         Raises
         ------
         SampleError
-            If a number is none that a byte stands for.
+            If a number is none that bytes stand for.
         """
+
+    @abstractmethod
+    def results(
+        self, source: Border, sink: Border, file: bytes, codes: IntArray
+    ) -> tuple[float, ...]:
+        """Return the numbers that a board prints for an input's file and the codes of its output.
+
+        Raises
+        ------
+        SampleError
+            If it would be an error.
+        """
+
+
+@dataclass(frozen=True)
+class Classes(Benchmark):
+    """A benchmark with a score for each class.
+
+    Parameters
+    ----------
+    input
+        Rule of its input's bytes.
+    """
+
+    input: Input
+
+    def formats(self, source: Border, sink: Border) -> RunnerFormats:
+        table = self.input.table(source, f"link mlperf, input {source.name!r} of {self.name}")
+        return RunnerFormats(source.codes, table=table, digits=self._digits(sink))
+
+    def file(self, source: Border, sample: ArrayLike) -> bytes:
+        """Return the bytes of a sample's file, each the nearest one."""
         height, width, channels = source.image
         image = np.asarray(sample, np.float64).reshape(channels, height, width).transpose(1, 2, 0)
         values = self.input.values(source)
@@ -192,21 +266,12 @@ class Benchmark:
     def results(
         self, source: Border, sink: Border, file: bytes, codes: IntArray
     ) -> tuple[float, ...]:
-        """Return the numbers that a board prints for an input's file and the codes of its output.
-
-        Those of a class are its score with three decimal places.
-        """
+        """Return the score of each class, with three decimal places."""
         scores = sink.qtype.dequantize(codes)
         return tuple(float(f"{score:.{DECIMALS}f}") for score in scores)
 
-    def digits(self, sink: Border) -> tuple[int, ...]:
-        """Return four decimal digits, of 4 bits each, for each pattern of a score's bits.
-
-        Raises
-        ------
-        TargetError
-            If a score may be negative, or above 9.999, or has too many bits.
-        """
+    def _digits(self, sink: Border) -> tuple[int, ...]:
+        """Return four decimal digits for each pattern of a score's bits."""
         form, where = sink.qtype, f"link mlperf, output {sink.name!r} of {self.name}"
         if form.bits > MOST_BITS:
             raise TargetError(
@@ -229,12 +294,68 @@ class Benchmark:
         return tuple(found)
 
 
+@dataclass(frozen=True)
+class Anomaly(Benchmark):
+    """A benchmark whose result is the mean squared distance of float32 inputs and outputs.
+
+    Differences are taken in fixed point: inputs and outputs are rounded to 16 bits, of which so
+    many are behind the point that the input's format is held twice.
+    """
+
+    def formats(self, source: Border, sink: Border) -> RunnerFormats:
+        reading = FloatReading.of(source.qtype)
+        form, bits = sink.qtype, reading.real_bits
+        if form.bits > MOST_BITS:
+            raise TargetError(
+                f"link mlperf, output {sink.name!r} of {self.name}: its codes have {form.bits} "
+                f"bits, and at most {MOST_BITS} have room for a number of each",
+                remedy=f"give --set {sink.name}.activation_bits=8",
+            )
+        numbers = [0] * (1 << form.bits)
+        for code in range(form.lo, form.hi + 1):
+            number = int(np.floor(float(form.dequantize(code)) * 2**bits + 0.5))
+            if number.bit_length() > 15:
+                raise TargetError(
+                    f"link mlperf, output {sink.name!r} of {self.name}: it may be "
+                    f"{float(form.dequantize(code)):g}, and the input's range ends at "
+                    f"{2**reading.integer}",
+                    remedy="calibrate with samples of the input's whole range",
+                )
+            numbers[code & (1 << form.bits) - 1] = number
+        thousandth = Fraction(source.codes << 2 * bits, 1000)
+        distance = DistanceFormat(tuple(numbers), int(thousandth * 100_000), int(thousandth / 2))
+        return RunnerFormats(4 * source.codes, reading=reading, distance=distance)
+
+    def file(self, source: Border, sample: ArrayLike) -> bytes:
+        """Return the numbers of a sample's file, lowest byte first."""
+        return np.asarray(sample, "<f4").tobytes()
+
+    def results(
+        self, source: Border, sink: Border, file: bytes, codes: IntArray
+    ) -> tuple[float, ...]:
+        """Return the distance, with three decimal places."""
+        formats = self.formats(source, sink)
+        assert formats.reading is not None
+        assert formats.distance is not None
+        reals, distance = formats.reading.reals(file), formats.distance
+        if reals is None:
+            raise SampleError(f"a number of the input is {2**formats.reading.integer} or more")
+        mask = len(distance.numbers) - 1
+        found = [distance.numbers[int(code) & mask] for code in codes]
+        total = distance.first + sum((x - y) ** 2 for x, y in zip(found, reals, strict=True))
+        thousandths = total * 100_000 // distance.unit
+        if thousandths >= 10**6:
+            raise SampleError(f"the distance of {thousandths / 1000:g} has more than three digits")
+        return (thousandths / 1000,)
+
+
 _FEATURES = QType(8, signed=True, scale=0.5847029089927673, zero_point=83)
 BENCHMARKS: Sequence[Benchmark] = (
-    Benchmark("ic01", "image classification", Pixels(), (32, 32, 3), 10),
-    Benchmark("ic02", "image classification, wide", Pixels(), (32, 32, 3), 10),
-    Benchmark("kws01", "keyword spotting", Codes(_FEATURES), (49, 10, 1), 12),
-    Benchmark("vww01", "visual wake words", Pixels(), (96, 96, 3), 2),
+    Classes("ic01", "image classification", (32, 32, 3), 10, Pixels()),
+    Classes("ic02", "image classification, wide", (32, 32, 3), 10, Pixels()),
+    Classes("kws01", "keyword spotting", (49, 10, 1), 12, Codes(_FEATURES)),
+    Classes("vww01", "visual wake words", (96, 96, 3), 2, Pixels()),
+    Anomaly("ad01", "anomaly detection", (1, 640, 1), 640),
 )
 """Every benchmark; the first one that fits is a network's own."""
 
@@ -251,7 +372,7 @@ def find_benchmark(name: str | None, source: Border, sink: Border) -> Benchmark:
     for benchmark in wanted:
         if benchmark.fits(source, sink):
             return benchmark
-    known = ", ".join(f"{x.name} ({' x '.join(map(str, x.image))} to {x.classes})" for x in wanted)
+    known = ", ".join(f"{x.name} ({' x '.join(map(str, x.image))} to {x.outputs})" for x in wanted)
     raise TargetError(
         f"the link mlperf is for the benchmarks {known}, and the network has "
         f"{' x '.join(map(str, source.image))} inputs and {sink.codes} outputs",

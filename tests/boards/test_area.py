@@ -1,6 +1,7 @@
 """Size of the link without an accelerator, and of sinks: the compiler's budgets for them."""
 
 import json
+import math
 
 import pytest
 from amaranth.back import verilog
@@ -14,8 +15,19 @@ from nnef_hw.boards.hardware.core import LinkedCore
 from nnef_hw.boards.hardware.events.event_pin import EventOnPin
 from nnef_hw.boards.hardware.events.event_text import EventText
 from nnef_hw.boards.hardware.leds import ClassLeds
+from nnef_hw.boards.hardware.mlperf.core import RunnerCore
 from nnef_hw.boards.hardware.tokens.writer import TextWriter
-from nnef_hw.boards.interfaces import SOURCES, ChipLoop, ClassOnLeds, EventPin, Result, UartText
+from nnef_hw.boards.interfaces import (
+    SOURCES,
+    Border,
+    ChipLoop,
+    ClassOnLeds,
+    EventPin,
+    Mlperf,
+    Result,
+    UartText,
+)
+from nnef_hw.hardware.geometry.blockram import tile_memory
 
 pytestmark = pytest.mark.system
 
@@ -106,6 +118,30 @@ def test_token_loop_fits_its_budget_on_up5k(tokens, context, tmp_path):
     logic_cells, memories = synthesized(writer, tmp_path)
     assert memories == 2
     assert 300 < logic_cells <= ChipLoop.lut
+
+
+@pytest.mark.synth
+@pytest.mark.parametrize(
+    ("benchmark", "image", "classes", "most_luts"),
+    [("ic01", (32, 32, 3), 10, 600), ("ad01", (1, 640, 1), 640, None)],
+)
+def test_mlperf_fits_its_budget_on_up5k(benchmark, image, classes, most_luts, tmp_path):
+    """Among the memories are the program, the input and its result."""
+    form = QType(8, signed=True, scale=1 / 256, zero_point=-128)
+    pixels = QType(8, signed=True, scale=1.0, zero_point=-128)
+    codes = math.prod(image)
+    source = Border("x", pixels if most_luts else form, image, image)
+    link = Mlperf().bound({"x": source}, {"y": Border("y", form, (1, 1, classes), (classes,))})
+    assert link.benchmark == benchmark
+    core = RunnerCore(Wire(), clk_hz=12_000_000, link=link, frames={"i": codes, "o": classes})
+    logic_cells, memories = synthesized(core, tmp_path)
+    room = link.room(codes, classes)
+    blocks = sum(tile_memory(UP5K_BOARD.device.ram, *size).count for size in room.memories)
+    assert memories <= UP5K_BOARD.link_bram + blocks
+    assert 500 < logic_cells <= UP5K_BOARD.link_lut + room.lut
+    if most_luts:
+        netlist = json.loads((tmp_path / "core.json").read_text())["modules"]["core"]["cells"]
+        assert sum(cell["type"] == "SB_LUT4" for cell in netlist.values()) <= most_luts
 
 
 def synthesized(component, folder):

@@ -13,6 +13,8 @@ from amaranth.sim import Simulator
 from nnef_hw.arithmetic.numerics import QType
 from nnef_hw.boards import find_board
 from nnef_hw.boards.hardware.mlperf.core import RunnerCore
+from nnef_hw.boards.hardware.mlperf.distance import Distance
+from nnef_hw.boards.hardware.mlperf.floats import FloatReader
 from nnef_hw.boards.hardware.mlperf.frames import FrameStore, ResultStore
 from nnef_hw.boards.hardware.mlperf.microseconds import Microseconds
 from nnef_hw.boards.hardware.top import board_top
@@ -20,6 +22,7 @@ from nnef_hw.boards.interfaces import Border, Mlperf, find_link, link_of
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.errors import SampleError, TargetError, UsageError
 from nnef_hw.host.benchmarks import BENCHMARKS
+from nnef_hw.host.floats import FloatReading
 from nnef_hw.host.link import LinkError
 from nnef_hw.host.mlperf import RunnerHost
 from nnef_hw.sim.board_runner import BoardTransport
@@ -135,7 +138,9 @@ class TestAnswers:
         assert lines[6].startswith("m-results-[0.")
         assert len(lines) == 7
         assert host.ask("infer")[0:3:2] == ["m-warmup-start-10", "m-infer-start-1"]
-        assert host.ask("infer 12 0")[0] == "m-warmup-start-0"
+        lines = host.ask("  infer   12 0 ")
+        assert lines[0:3:2] == ["m-warmup-start-0", "m-infer-start-12"]
+        assert host.ask("infer 3")[0:3:2] == ["m-warmup-start-10", "m-infer-start-3"]
 
     def test_time_is_that_of_the_inferences_alone(self, host, rng):
         host.load(rng.integers(0, 256, FRAME, np.uint8).tobytes())
@@ -308,12 +313,12 @@ def simulate(component, bench):
 
 class TestFormats:
     def test_features_of_the_benchmark_are_codes(self):
-        table = bound().subject.table(bound().source)
+        table = bound().facts(CLK_HZ).formats.table
         assert [code & 0xFF for code in table] == list(range(256))
 
     def test_features_of_another_format_are_rounded(self):
         narrow = QType(5, signed=True, scale=8.0, zero_point=9)
-        table = bound(narrow).subject.table(bound(narrow).source)
+        table = bound(narrow).facts(CLK_HZ).formats.table
         reals = FEATURES.dequantize(np.arange(256).astype(np.uint8).view(np.int8))
         assert list(table) == narrow.quantize(reals).tolist()
         assert len(set(table)) > 16
@@ -322,7 +327,7 @@ class TestFormats:
     def test_pixels_are_less_128(self, unit):
         form = replace(PIXELS, scale=unit)
         link = bound(form, image=(32, 32, 3), classes=10)
-        assert list(link.subject.table(link.source)) == list(range(-128, 128))
+        assert list(link.facts(CLK_HZ).formats.table) == list(range(-128, 128))
         assert link.benchmark == "ic01"
         assert bound(form, image=(32, 32, 3), classes=10, benchmark="ic02").benchmark == "ic02"
 
@@ -357,7 +362,7 @@ class TestFormats:
             bound(PIXELS, image=(1, 1, 3072), classes=10, shape=(3, 32, 32))
 
     def test_scores_have_three_places(self):
-        digits = bound().subject.digits(bound().sink)
+        digits = bound().facts(CLK_HZ).formats.digits
         assert len(digits) == 256
         assert [f"{digits[code & 0xFF]:04x}" for code in (-128, -127, 0, 127)] == [
             "0000",
@@ -414,3 +419,200 @@ def test_core_refuses_what_the_protocol_lacks():
         RunnerCore(Tail(), frames={"i": FRAME, "o": CLASSES}, sinks={"o": [1]}, layers=3, **given)
     with pytest.raises(ValueError, match="one input and one output"):
         RunnerCore(Tail(), frames={"i_a": FRAME, "i_b": 1, "o": CLASSES}, **given)
+
+
+WINDOW = QType(8, signed=True, scale=0.3910152316093445, zero_point=89)
+"""The format of windows of sound that the published int8 network of ad01 has."""
+
+
+def special_floats():
+    """Return floats at the ends of what there is, and at those of codes."""
+    steps = np.float32((np.arange(-128, 128) - 89.5) * np.float64(WINDOW.scale))
+    beside = [np.nextafter(steps, np.float32(x)) for x in (-np.inf, np.inf)]
+    tiny = np.float32([0.0, -0.0, 1e-45, -1e-45, 1.2e-38, -1.2e-38, 1e-9, -1e-9])
+    half = np.float32(WINDOW.scale) / 2
+    far = np.float32([half, -half, 127.99999, -127.99999, 60.0, -127.0])
+    return np.concatenate([steps, *beside, tiny, far])
+
+
+class TestFloats:
+    READING = FloatReading.of(WINDOW)
+
+    def test_codes_are_those_of_the_format(self, rng):
+        numbers = np.concatenate([special_floats(), np.float32(rng.normal(-30, 40, 500))])
+        numbers = numbers[np.abs(numbers) < 2**self.READING.integer]
+        codes = self.READING.codes(numbers.astype("<f4").tobytes())
+        assert codes.tolist() == WINDOW.quantize(numbers).tolist()
+        assert len(set(codes)) > 200
+        reals = np.array(self.READING.reals(numbers.tobytes())) / 2**self.READING.real_bits
+        assert np.abs(reals - numbers).max() <= 2 ** -(self.READING.real_bits + 1)
+
+    @pytest.mark.parametrize(
+        "form",
+        [
+            QType(8, signed=True, scale=1 / 16),
+            QType(6, signed=False, scale=0.1234567890123),
+            QType(8, signed=True, scale=3.0, zero_point=-128),
+        ],
+    )
+    def test_codes_of_other_formats(self, rng, form):
+        reading = FloatReading.of(form)
+        span = [float(form.dequantize(code)) for code in (form.lo, form.hi)]
+        numbers = np.float32(rng.uniform(span[0] - 1, span[1] + 1, 300))
+        assert reading.codes(numbers.tobytes()).tolist() == form.quantize(numbers).tolist()
+
+    @pytest.mark.parametrize("number", [np.inf, -np.inf, np.nan, 1e30, -4096.0])
+    def test_out_of_range(self, number):
+        assert self.READING.reals(np.float32([1.0, number]).tobytes()) is None
+
+    def test_hardware_reads_what_the_model_does(self, rng):
+        many = np.float32(rng.normal(-30, 40, 60))
+        wild = rng.integers(0, 1 << 32, 40, np.uint32).view(np.float32)
+        numbers = np.concatenate([rng.choice(special_floats(), 80), many, wild])
+        reader = FloatReader(self.READING)
+        found = []
+
+        async def bench(ctx):
+            for number in numbers:
+                ctx.set(reader.clear, 1)
+                await ctx.tick()
+                ctx.set(reader.clear, 0)
+                for byte in number.tobytes():
+                    ctx.set(reader.byte, byte)
+                    ctx.set(reader.store, 1)
+                    await ctx.tick()
+                    ctx.set(reader.store, 0)
+                while not ctx.get(reader.done):
+                    await ctx.tick()
+                real, beyond = ctx.get(reader.real), ctx.get(reader.beyond)
+                real = None if beyond else (real & 0x7FFF) * (-1 if real >> 15 else 1)
+                found.append((ctx.get(reader.code), real))
+                await ctx.tick()
+
+        simulate(reader, bench)
+        for number, (code, real) in zip(numbers, found, strict=True):
+            reals = self.READING.reals(number.tobytes())
+            assert real == (None if reals is None else reals[0])
+            if reals is not None:
+                assert code == int(self.READING.codes(number.tobytes())[0]) & 0xFF
+
+
+def anomaly(sink=WINDOW):
+    return bound(WINDOW, sink, image=(1, 1, 640), classes=640, shape=(640,))
+
+
+class TestDistance:
+    def test_it_is_the_mean_of_squares(self, rng):
+        link = anomaly()
+        window = np.float32(rng.normal(-30, 15, 640))
+        codes = WINDOW.quantize(window + rng.normal(0, 4, 640))
+        [found] = link.subject.results(*link.borders, window.tobytes(), codes)
+        exact = np.mean((WINDOW.dequantize(codes) - window.astype(np.float64)) ** 2)
+        assert found == pytest.approx(exact, abs=0.003)
+        assert found > 10
+
+    def test_results_that_are_errors(self):
+        link = anomaly()
+        far = np.full(640, 120.0, np.float32)
+        with pytest.raises(SampleError, match="has more than three digits"):
+            link.subject.results(*link.borders, far.tobytes(), np.full(640, -128))
+        far[7] = 1e9
+        with pytest.raises(SampleError, match="a number of the input is"):
+            link.subject.results(*link.borders, far.tobytes(), np.full(640, -128))
+
+    def test_outputs_that_cannot_be_compared(self):
+        with pytest.raises(TargetError, match="and the input's range ends at 256"):
+            anomaly(QType(8, signed=True, scale=5.0))
+        with pytest.raises(TargetError, match="codes have 16 bits, and at most 10"):
+            anomaly(QType(16, signed=True, scale=0.001))
+
+    @pytest.mark.parametrize("kind", ["near", "far", "equal", "largest"])
+    def test_hardware_finds_its_digits(self, rng, kind):
+        count, limit = 5, 30_000
+        reals = rng.integers(-limit, limit, count)
+        table = rng.integers(-limit, limit, 256)
+        codes = rng.integers(0, 256, count)
+        if kind != "far":
+            table[codes] = reals + (rng.integers(-40, 40, count) if kind == "near" else 0)
+        reals = np.array([int(table[code]) for code in codes]) if kind == "equal" else reals
+        if kind == "largest":
+            reals[:], table[:] = -32767, 32767
+        unit, first = 1000, 7
+        distance = Distance(table.tolist(), count=count, digits=6, unit=unit, first=first)
+        total = first + sum(int(table[c] - x) ** 2 for c, x in zip(codes, reals, strict=True))
+        digits, place = [], -1
+
+        async def bench(ctx):
+            nonlocal place
+            for real in reals:
+                ctx.set(distance.real, abs(int(real)) | int(real < 0) << 15)
+                ctx.set(distance.store, 1)
+                await ctx.tick()
+            ctx.set(distance.store, 0)
+            ctx.set(distance.start, 1)
+            await ctx.tick()
+            ctx.set(distance.start, 0)
+            place = 0
+            ctx.set(distance.code, int(codes[0]))
+            while ctx.get(distance.busy):
+                if ctx.get(distance.next_code) and place < count - 1:
+                    place += 1
+                    await ctx.tick()
+                    await ctx.tick()
+                    ctx.set(distance.code, int(codes[place]))
+                    continue
+                if ctx.get(distance.push):
+                    digits.append(ctx.get(distance.digit))
+                await ctx.tick()
+            digits.append(ctx.get(distance.beyond))
+
+        simulate(distance, bench)
+        if total >= 10 * unit:
+            assert digits[-1] == 1
+        else:
+            expected = total * 100_000 // unit
+            assert digits == [*map(int, f"{expected:06}"), 0]
+        assert (kind in {"far", "largest"}) == (total >= 10 * unit)
+
+
+class Echo(wiring.Component):
+    """Gives each code back."""
+
+    def __init__(self):
+        super().__init__({
+            "i": In(stream.Signature(beats(8))),
+            "o": Out(stream.Signature(beats(8))),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        wiring.connect(m, wiring.flipped(self.i), wiring.flipped(self.o))
+        return m
+
+
+@pytest.mark.system
+@pytest.mark.verilator
+def test_anomalies_end_to_end(rng):
+    link = anomaly(replace(WINDOW, zero_point=80))
+    top, ports = board_top(
+        find_board("icebreaker"), Echo(), 12.0, link=link, frames={"i": 640, "o": 640}
+    )
+    verilog = to_verilog(top, name="board_top", ports=ports)
+    with BoardTransport(verilog, clk_hz=CLK_HZ, link=link) as board:
+        host = RunnerHost(board, 0.2)
+        host.answer()
+        for _ in range(3):
+            window = np.float32(rng.normal(-30, 15, 640))
+            host.load(window.tobytes())
+            expected = link.subject.results(
+                *link.borders, window.tobytes(), WINDOW.quantize(window)
+            )
+            assert host.infer(2, 1).scores == expected
+            assert expected[0] > 5
+        window[3] = 1e9
+        host.load(window.tobytes())
+        with pytest.raises(LinkError, match="the input, or the result, is out of range"):
+            host.infer()
+        window[3] = 0
+        host.load(window.tobytes())
+        assert host.infer().scores

@@ -85,7 +85,8 @@ class RunnerCore(wiring.Component):
             accelerator.i.payload.shape(), accelerator.o.payload.shape(), facts,
             in_beats=frames["i"], out_beats=frames["o"])
         self.sequencer = Sequencer(runner_program(
-            model=facts.model, vendor=facts.vendor, size=facts.size, is_distance=False,
+            model=facts.model, vendor=facts.vendor, size=facts.formats.size,
+            is_distance=facts.formats.distance is not None,
             with_memory=bool(self.pads)))
         self.latency = self.phy.latency + Sequencer.latency
         self.pins = pin_members(link, self.phy)

@@ -4,6 +4,8 @@ from amaranth import *
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
+from nnef_hw.boards.hardware.mlperf.distance import Distance
+from nnef_hw.boards.hardware.mlperf.floats import FloatReader
 from nnef_hw.boards.hardware.mlperf.frames import FrameStore, ResultStore
 from nnef_hw.boards.hardware.mlperf.microseconds import Microseconds, one_less
 from nnef_hw.boards.hardware.mlperf.program import (
@@ -55,6 +57,11 @@ class RunEngine(wiring.Component):
         self.known = facts
         self.store = FrameStore(in_layout, beats=in_beats, channels=facts.channels)
         self.result = ResultStore(out_layout, beats=out_beats, codes=facts.results)
+        formats = facts.formats
+        self.reader = None if formats.reading is None else FloatReader(formats.reading)
+        self.distance = None if formats.distance is None else Distance(
+            formats.distance.numbers, count=facts.results, digits=NUMBER_DIGITS,
+            unit=formats.distance.unit, first=formats.distance.first)
         self.clock = Microseconds(digits=TIME_DIGITS, ticks=facts.ticks, cycles=facts.cycles)
         super().__init__({
             "action": In(range(max(Action) + 1)),
@@ -80,8 +87,8 @@ class RunEngine(wiring.Component):
         byte = Signal(8)
         loading, inferred, frozen = Signal(), Signal(), Signal()
         running, over, following = Signal(), Signal(), Signal()
-        number, kept = Signal(4 * NUMBER_DIGITS), Signal(4 * NUMBER_DIGITS)
-        top, digits = number[-4:], self._digits(m, result.code)
+        number = Signal(4 * NUMBER_DIGITS)
+        top = number[-4:]
         is_final = number == 1
         with m.If((action == Action.DIGIT) | (action == Action.ONE) | (action == Action.TURN)
                   | self.sent[Letter.DIGIT]):
@@ -92,12 +99,6 @@ class RunEngine(wiring.Component):
         with m.Switch(action):
             with m.Case(Action.CLEAR):
                 m.d.sync += number.eq(0)
-            with m.Case(Action.KEEP):
-                m.d.sync += kept.eq(number)
-            with m.Case(Action.RESTORE):
-                m.d.sync += number.eq(kept)
-            with m.Case(Action.RESULT):
-                m.d.sync += number[-len(digits):].eq(digits)
             with m.Case(Action.FREEZE):
                 m.d.sync += frozen.eq(1)
             with m.Case(Action.THAW):
@@ -125,33 +126,69 @@ class RunEngine(wiring.Component):
 
         m.d.comb += [
             store.clear.eq(action == Action.CANCEL),
-            store.code.eq(self._code(m, byte)),
-            # the memory of codes takes a cycle
-            store.store.eq(action == Action.BYTE),
-            result.first.eq(action == Action.FIRST_RESULT),
-            result.following.eq(action == Action.NEXT_RESULT),
             clock.frozen.eq(frozen),
             clock.turn.eq((action == Action.TURN_TIME) | self.sent[Letter.TIME]),
             self.digit.eq(top),
             self.time_digit.eq(clock.top),
         ]
-        size = int(str(self.known.size), 16)
+        is_reading = self._take(m, action, byte)
+        is_measuring, beyond = self._print(m, action, number)
+        size = int(str(self.known.formats.size), 16)
         facts = {
             Condition.DIGIT: top != 0, Condition.TIME: clock.top != 0,
             Condition.ZERO: number == 0, Condition.SIZE: number == size,
             Condition.LOADING: loading & ~store.complete, Condition.LOADED: store.complete,
             Condition.RUNNING: running, Condition.LAST: result.is_last,
-            Condition.INFERRED: inferred, Condition.BUSY: store.busy,
+            Condition.INFERRED: inferred, Condition.BUSY: store.busy | is_reading | is_measuring,
+            Condition.BEYOND: beyond,
             Condition.MEMORY: self.memory_error,
         }
         for fact, value in facts.items():
             m.d.comb += self.facts[fact].eq(value)
         return m
 
+    def _take(self, m, action, byte):
+        """Store the code of a byte, or of the number that it ends; return whether that is read."""
+        store, reader = self.store, self.reader
+        stored = action == Action.BYTE
+        if reader is None:
+            # the memory of codes has had a cycle
+            m.d.comb += [store.code.eq(self._code(m, byte)), store.store.eq(stored)]
+            return C(0)
+        m.submodules.reader = reader
+        m.d.comb += [
+            reader.clear.eq(action == Action.CANCEL), reader.store.eq(stored),
+            reader.byte.eq(byte), store.code.eq(reader.code), store.store.eq(reader.done),
+        ]
+        return reader.busy
+
+    def _print(self, m, action, number):
+        """Turn the result into digits of a number; return whether that lasts, and if it cannot."""
+        result, distance = self.result, self.distance
+        if distance is None:
+            m.d.comb += [
+                result.first.eq(action == Action.FIRST_RESULT),
+                result.following.eq(action == Action.NEXT_RESULT),
+            ]
+            digits = self._digits(m, result.code)
+            with m.If(action == Action.RESULT):
+                m.d.sync += number[-len(digits):].eq(digits)
+            return C(0), C(0)
+        m.submodules.distance = distance
+        m.d.comb += [
+            distance.clear.eq(action == Action.CANCEL), distance.store.eq(self.reader.done),
+            distance.real.eq(self.reader.real), distance.code.eq(result.code),
+            distance.start.eq(action == Action.MEASURE), result.first.eq(distance.start),
+            result.following.eq(distance.next_code),
+        ]
+        with m.If(distance.push):
+            m.d.sync += number.eq(Cat(distance.digit, number))
+        return distance.busy, distance.beyond | self.reader.beyond
+
     def _code(self, m, byte):
         """Return the code of a byte: by a gate or none, or from a memory in the next cycle."""
         bits = self.store.bits
-        table = [code & (1 << bits) - 1 for code in self.known.table]
+        table = [code & (1 << bits) - 1 for code in self.known.formats.table]
         for flipped in (0, 0x80):
             if bits == 8 and table == [n ^ flipped for n in range(len(table))]:
                 return byte ^ flipped
@@ -163,7 +200,7 @@ class RunEngine(wiring.Component):
     def _digits(self, m, code):
         """Return the digits of a code of the result, a cycle later."""
         m.submodules.digits = digits = memory.Memory(
-            shape=16, depth=1 << len(code), init=self.known.digits)
+            shape=16, depth=1 << len(code), init=self.known.formats.digits)
         read = digits.read_port()
         m.d.comb += read.addr.eq(code)
         return read.data

@@ -70,8 +70,6 @@ class Action(IntEnum):
     ONE = 6
     TURN = 7
     TURN_TIME = 8
-    KEEP = 9
-    RESTORE = 10
     FREEZE = 11
     THAW = 12
     NIBBLE = 13
@@ -277,16 +275,8 @@ def runner_program(*, model, vendor, size, is_distance, with_memory):
         fail(f"The input of {size} bytes is not loaded", Condition.LOADED, unless=True)
         if with_memory:
             fail("The memory of weights does not answer", Condition.MEMORY)
-        p.do(Action.CLEAR)
-        skip_spaces()
-        p.jump_unless("given", Condition.END)
-        p.do(Action.ONE)
-        p.jump("runs")
-        p.place("given")
-        p.call("number")
+        p.call("runs")
         fail("Inference iterations must be >0", Condition.ZERO)
-        p.place("runs")
-        p.do(Action.KEEP)
         p.do(Action.CLEAR)
         skip_spaces()
         p.jump_unless("warm-ups", Condition.END)
@@ -306,7 +296,8 @@ def runner_program(*, model, vendor, size, is_distance, with_memory):
         p.place("warm")
         p.line("m-warmup-done")
         p.send("m-infer-start-")
-        p.do(Action.RESTORE)
+        # the command is still there
+        p.call("runs")
         p.call("print")
         p.call("lap")
         p.do(Action.RUN)
@@ -378,6 +369,18 @@ def runner_program(*, model, vendor, size, is_distance, with_memory):
     p.place("close")
     p.line("]")
     p.jump("ready")
+
+    p.place("runs")
+    p.do(Action.CLEAR)
+    p.do(Action.FIRST)
+    skip_spaces()
+    again = p.place()
+    p.do(Action.NEXT)
+    p.jump_unless(again, Condition.END)
+    skip_spaces()
+    p.jump_unless("number", Condition.END)
+    p.do(Action.ONE)
+    p.do(Action.RETURN)
 
     p.place("number")
     p.jump("no more digits", Condition.END)
