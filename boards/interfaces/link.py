@@ -1,7 +1,7 @@
 """Ways to a host: links over pins of a board, and the streams of plain IP."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from importlib import import_module
@@ -124,10 +124,11 @@ class HostLink(Link, Source, Sink):
     """
 
     @classmethod
-    def core_class(cls) -> Any:
+    def core_class(cls) -> Callable[..., object]:
         """Return the class of the core; its module is imported only now."""
         module, _, name = cls.core.partition(":")
-        return getattr(import_module(module), name)
+        core: Callable[..., object] = getattr(import_module(module), name)
+        return core
 
     def bound(self, sources: Mapping[str, Border], sinks: Mapping[str, Border]) -> "HostLink":
         """Return the link of a network with such inputs and outputs, by name.

@@ -141,7 +141,7 @@ class Mlperf(Uart):
     def bytes_per_second(self, clock_mhz: float) -> float:
         return self.baud / BITS_PER_BYTE * LINE_BYTES / _LINE_LETTERS
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the entry of the manifest, with what it knows of the network."""
         borders = {key: {"name": x.name, "qtype": x.qtype.to_json(), "image": list(x.image),
                          "shape": list(x.shape)}

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
+from nnef_hw.arithmetic.records import JsonObject
 from nnef_hw.errors import TargetError
 from nnef_hw.host.protocol import NO_STOP
 from nnef_hw.host.tokens import Roles
@@ -79,11 +79,11 @@ class ChipLoop:
         place = None if self.position is None else names[self.position]
         return replace(self, token=names[self.token], position=place, scores=names[self.scores])
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Return the entry of the manifest."""
         return asdict(self)
 
     @classmethod
-    def from_json(cls, entry: Mapping[str, Any]) -> "ChipLoop":
+    def from_json(cls, entry: JsonObject) -> "ChipLoop":
         """Return the loop of an entry."""
         return cls(**entry)
