@@ -13,6 +13,8 @@ __all__ = ["LINE_BYTES", "RunResult", "RunnerHost"]
 READY = "m-ready"
 LINE_BYTES = 31
 """Bytes of an input that go into a line."""
+_OLD_ANSWERS = 4
+"""Answers to what nobody asked: a board says that it is ready when it starts."""
 _LINES_OF_RUN = re.compile(r"m-lap-us-(\d+)|m-results-\[([^]]*)\]")
 
 
@@ -86,6 +88,22 @@ class RunnerHost:
         if errors:
             raise LinkError(f"the board answers {command!r} with {errors[0]}")
         return lines
+
+    def greet(self) -> str:
+        """Return the name that the board answers; what it has said before is dropped.
+
+        Raises
+        ------
+        LinkError
+            As :meth:`ask` does, or if it does not say its name.
+        """
+        command = "name"
+        self._transport.write(f"{command}%".encode("ascii"))
+        for _ in range(_OLD_ANSWERS):
+            for line in self.answer(command):
+                if found := re.fullmatch(r"m-name-dut-\[([^]]+)\]", line):
+                    return found[1]
+        raise LinkError("the board does not say its name")
 
     def model(self) -> str:
         """Return the name of the benchmark that the board answers for.

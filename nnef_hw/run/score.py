@@ -73,6 +73,7 @@ def score(
         else:
             transport = stack.enter_context(link.open(port, build))
         host = RunnerHost(transport, patience)
+        host.greet()
         model = host.model()
         if model != subject.name:
             raise CheckError(

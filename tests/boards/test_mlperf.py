@@ -119,6 +119,12 @@ class TestAnswers:
         assert host.model() == "kws01"
         assert host.ask("") == host.ask("  ") == []
 
+    def test_host_drops_what_the_board_said_before(self, board):
+        host = RunnerHost(board, 0.05)
+        board.advance(CLK_HZ // 100)
+        assert host.greet() == "nnef-hw"
+        assert host.model() == "kws01"
+
     def test_inferences(self, host, rng):
         for frame in rng.integers(0, 256, (3, FRAME), np.uint8):
             assert host.ask(f"db load {FRAME}") == [f"m-[Expecting {FRAME} bytes]"]
