@@ -17,6 +17,7 @@ from nnef_hw.codegen.comments import module_comments
 from nnef_hw.codegen.fusesoc import axi_testbench, fusesoc_core, ip_readme
 from nnef_hw.codegen.header import HEADER, model_header
 from nnef_hw.codegen.ip import AXI_CLOCK, axi_wrapper, ip_name
+from nnef_hw.codegen.ipxact import COMPONENT, component_xml
 from nnef_hw.codegen.layer_cache import convert_layers
 from nnef_hw.codegen.links import bind_link
 from nnef_hw.codegen.lint import lint_waivers
@@ -131,6 +132,7 @@ def emit(
         (folder / "ip" / HEADER).write_text(model_header(read_manifest(folder)))
         (folder / "ip" / "README.md").write_text(ip_readme(plan, fixed, module, streams, registers))
         (folder / f"{module}.core").write_text(fusesoc_core(plan, module, streams))
+        (folder / COMPONENT).write_text(component_xml(plan, fixed, module))
         return
     (folder / "board").mkdir(exist_ok=True)
     (folder / "board" / HEADER).write_text(model_header(read_manifest(folder)))

@@ -23,6 +23,7 @@ PURPOSES = {
     "ip/*.svd": "registers as CMSIS-SVD",
     "ip/*.rdl": "registers as SystemRDL",
     "*.core": "FuseSoC core",
+    "component.xml": "IP-XACT component, for Vivado's catalog",
     "ip/model.h": "sizes and scales for a host in C",
     "board/model.h": "hash, sizes and scales for a host in C",
     "board/board_top.v": "the board's top in Verilog",

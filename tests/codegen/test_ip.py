@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
+from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from nnef_hw.architecture.architecture import Port
 from nnef_hw.codegen.comments import module_comments
 from nnef_hw.codegen.fusesoc import axi_testbench, fusesoc_core, ip_readme
 from nnef_hw.codegen.ip import axi_width, axi_wrapper, ip_name, is_ip_name
+from nnef_hw.codegen.ipxact import component_xml
 from nnef_hw.codegen.lint import lint_waivers
 from nnef_hw.codegen.vendors import VENDORS, clock_constraint
 from nnef_hw.codegen.verilog import to_verilog
@@ -323,6 +325,44 @@ def test_a_constraint_names_the_clock_and_its_period(folder):
     text = clock_constraint("aclk", 87.5)
     assert "create_clock -name aclk -period 11.429 [get_ports {aclk}]\n" in text
     assert re.search(r"\binput aclk\b", (folder / "ip" / "my_axis.v").read_text())
+
+
+def test_a_component_has_the_ports_of_the_wrapper(make, rng):
+    """Names, directions and widths are those of the Verilog; every bus has what is its own."""
+    fixed, _ = make(two_by_two(rng))
+    plan = schedule(fixed, TARGET)
+    spirit = {"s": "http://www.spiritconsortium.org/XMLSchema/SPIRIT/1685-2009"}
+    root = ET.fromstring(component_xml(plan, fixed, "my").encode())
+    found = {
+        port.findtext("s:name", None, spirit): (
+            port.findtext("s:wire/s:direction", None, spirit),
+            int(port.findtext("s:wire/s:vector/s:left", "0", spirit)) + 1,
+        )
+        for port in root.findall("s:model/s:ports/s:port", spirit)
+    }
+    head = re.search(r"module my_axis \((.*?)\);", axi_wrapper(plan, fixed, "my"), re.DOTALL)[1]
+    ports = {
+        name: (direction, int(width or 1))
+        for direction, width, names in re.findall(
+            r"(in|out)put (?:\[(\d+)-1:0\] )?((?:\w+(?:, )?)+)", head
+        )
+        for name in names.split(", ")
+    }
+    assert found == ports
+    buses = {
+        bus.findtext("s:name", None, spirit): [
+            x.text for x in bus.findall("s:portMaps/s:portMap/s:physicalPort/s:name", spirit)
+        ]
+        for bus in root.findall("s:busInterfaces/s:busInterface", spirit)
+    }
+    assert sorted(x for wires in buses.values() for x in wires) == sorted(ports)
+    values = {x.get(f"{{{spirit['s']}}}id"): x.text for x in root.iter(f"{{{spirit['s']}}}value")}
+    streams = ":".join(name for name in buses if "axis" in name)
+    assert values["BUSIFPARAM_VALUE.ACLK.ASSOCIATED_BUSIF"] == streams
+    assert values["BUSIFPARAM_VALUE.ACLK.FREQ_HZ"] == str(round(plan.clock_mhz * 1e6))
+    assert values["BUSIFPARAM_VALUE.ARESETN.POLARITY"] == "ACTIVE_LOW"
+    files = {x.text for x in root.findall("s:fileSets/s:fileSet/s:file/s:name", spirit)}
+    assert files == {"rtl/top.v", "ip/my_axis.v"}
 
 
 def test_core_file_quotes_the_model(network):
