@@ -118,6 +118,20 @@ def test_deconv(window, border, groups, rng):
         assert found[(b, k, *at)] == pytest.approx(expected)
 
 
+def test_automatic_padding_of_a_convolution_keeps_the_extent(rng):
+    x, kernel = rng.standard_normal((1, 3, 5, 5)), rng.standard_normal((3, 1, 3, 3))
+    attrs = {"groups": 0, "stride": [], "dilation": []}
+    found = compute("conv", x, kernel, np.array(0.0), padding=[], **attrs)
+    expected = compute("conv", x, kernel, np.array(0.0), padding=[(1, 1), (1, 1)], **attrs)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_a_kernel_of_the_whole_image(rng):
+    x, kernel = rng.standard_normal((2, 3, 5, 6)), rng.standard_normal((4, 3, 5, 6))
+    found = compute("conv", x, kernel, np.array(0.0), padding=[(0, 0), (0, 0)])
+    np.testing.assert_allclose(found[..., 0, 0], np.einsum("nchw,kchw->nk", x, kernel))
+
+
 @pytest.mark.parametrize("rank", [4, 5])
 def test_convolutions_of_many_dimensions(rank, rng):
     x, kernel = rng.standard_normal((1, 2, *[3] * rank)), rng.standard_normal((3, 2, *[2] * rank))
