@@ -87,9 +87,10 @@ def fastest_clock(board: Board, limit_mhz: float, users: Sequence[Interface]) ->
 def may_follow(board: Board, link: HostLink, others: Sequence[type[Interface]] = ()) -> bool:
     """Return whether a PLL may be set after routing, as far as board and interfaces decide.
 
-    The host link then keeps the oscillator's time, and nothing behind the PLL any.
+    The host link then keeps the oscillator's time, and nothing behind the PLL any. A link without
+    packets of ours has no such way to the accelerator.
     """
-    if not board.has_pll or any(kind.keeps_time for kind in others):
+    if not (board.has_pll and link.has_packets) or any(kind.keeps_time for kind in others):
         return False
     if link.keeps_time:
         try:

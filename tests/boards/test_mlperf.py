@@ -18,7 +18,8 @@ from nnef_hw.boards.hardware.mlperf.floats import FloatReader
 from nnef_hw.boards.hardware.mlperf.frames import FrameStore, ResultStore
 from nnef_hw.boards.hardware.mlperf.microseconds import Microseconds
 from nnef_hw.boards.hardware.top import board_top
-from nnef_hw.boards.interfaces import Border, Mlperf, find_link, link_of
+from nnef_hw.boards.interfaces import Border, Mlperf, Uart, find_link, link_of
+from nnef_hw.codegen.board import may_follow
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.errors import SampleError, TargetError, UsageError
 from nnef_hw.host.benchmarks import BENCHMARKS
@@ -417,6 +418,12 @@ class TestFormats:
 
     def test_names_are_unique(self):
         assert len({x.name for x in BENCHMARKS}) == len(BENCHMARKS)
+
+
+def test_clock_is_known_before_routing():
+    board = find_board("icebreaker")
+    assert may_follow(board, Uart())
+    assert not may_follow(board, Mlperf())
 
 
 def test_core_refuses_what_the_protocol_lacks():

@@ -64,6 +64,11 @@ class RunnerCore(wiring.Component):
         If the host would have to fill the accelerator's memory.
     """
 
+    has_own_clock = False
+    """Whether the accelerator has another clock: the board tells the time by it."""
+    wires = ()
+    """Groups of pads that sources and sinks have: there are none."""
+
     def __init__(
         self, accelerator, *, clk_hz, link, frames, long_wires=False, manifest_hash=b"", **others
     ):
