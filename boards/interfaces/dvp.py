@@ -24,8 +24,8 @@ LEAST_CYCLES = 4
 """Clock cycles of a period of the camera's pixel clock, at least: it is sampled."""
 _BITS = 8
 _BUS_HZ = 100_000
-_PAUSE_SECONDS = 2e-3
-_RETRY_SECONDS = 10e-3
+_WAIT = 4096
+"""Quarters of a bit on the two wires that a pause takes: 10 ms."""
 _REPORT = Struct("<Q2B")
 _DATA = "cam_data"
 
@@ -84,7 +84,7 @@ class Dvp(ChosenSource):
         "cam_href": Direction.INPUT, _DATA: Direction.INPUT, "cam_scl": Direction.OUTPUT,
         "cam_sda": Direction.BOTH, "cam_error": Direction.OUTPUT,
     }
-    lut = 330
+    lut = 350
     hardware = "nnef_hw.boards.hardware.cameras.receiver:DvpReceiver"
 
     def __post_init__(self) -> None:
@@ -196,12 +196,11 @@ class Dvp(ChosenSource):
         return {
             "rows": self.rows, "columns": self.columns, "channels": self.channels, "step": step,
             "top": top, "left": left, "alone": self.alone,
-            "extents": (mode.rows, mode.columns), "lines": self.lines,
+            "lines": self.lines,
             "clock_divider": self._clock_divider(clk_hz), "vsync_in_frame": camera.vsync_in_frame,
             "address": camera.address, "register_bytes": camera.register_bytes,
             "writes": tuple(camera.writes(mode, self.format, self.lines)),
-            "quarter": -(-clk_hz // (4 * _BUS_HZ)), "pause": round(clk_hz * _PAUSE_SECONDS),
-            "retry": round(clk_hz * _RETRY_SECONDS),
+            "quarter": ceil(clk_hz / (4 * _BUS_HZ)), "wait": _WAIT,
         }
 
     def to_json(self) -> dict[str, Any]:
@@ -262,9 +261,9 @@ class Dvp(ChosenSource):
     def writing_cycles(self, clk_hz: float) -> int:
         """Return the cycles in which all registers are written at most."""
         writes = self.model.writes(self.mode, self.format, self.lines)
-        bits = 4 * ceil(clk_hz / (4 * _BUS_HZ)) * (9 * (2 + self.model.register_bytes) + 3)
-        pause = ceil(clk_hz * _PAUSE_SECONDS)
-        return sum(pause if write == PAUSE else bits for write in writes)
+        bits = 4 * (9 * (2 + self.model.register_bytes) + 3)
+        quarters = sum(_WAIT + 4 if write == PAUSE else bits for write in writes)
+        return quarters * ceil(clk_hz / (4 * _BUS_HZ))
 
     def period(self, clk_hz: float) -> int:
         """Return the cycles of the pixel clock; half a byte takes half as many as a byte."""

@@ -216,9 +216,9 @@ def test_bytes_of_a_camera(rng):
 
 LAYOUT = beat_layout(bits=8, signed=True, lanes=1)
 SHAPE = {
-    "rows": 2, "columns": 3, "channels": 1, "step": 1, "extents": (4, 5), "top": 1, "left": 1,
+    "rows": 2, "columns": 3, "channels": 1, "step": 1, "top": 1, "left": 1,
     "lines": 8, "clock_divider": 4, "vsync_in_frame": True, "address": 0x24, "register_bytes": 1,
-    "writes": ((1, 2),), "quarter": 8, "pause": 9, "retry": 50,
+    "writes": ((1, 2),), "quarter": 8, "wait": 2,
 }  # fmt: skip
 
 
@@ -306,9 +306,7 @@ def test_bytes_that_nobody_takes_are_missed_in_whole_pictures(pictures):
 
 def wires_of(writes, *, acknowledged, cycles=4_000):
     """The two wires of a sequencer, and its members at the end."""
-    dut = RegisterSequencer(
-        address=0x24, register_bytes=2, writes=writes, quarter=8, pause=40, retry=100
-    )
+    dut = RegisterSequencer(address=0x24, register_bytes=2, writes=writes, quarter=8, wait=4)
     levels, end = [], {}
     sim = Simulator(dut)
     sim.add_clock(1e-6)

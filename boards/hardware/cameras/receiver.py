@@ -34,8 +34,6 @@ class DvpReceiver(wiring.Component):
         What is taken of a picture, and how many of a pixel's bytes.
     step : int
         Bytes of a pixel.
-    extents : tuple[int, int]
-        Rows and columns of a picture.
     top, left : int
         Where the part begins that is taken.
     alone : bool
@@ -46,7 +44,7 @@ class DvpReceiver(wiring.Component):
         Cycles of the camera's clock, an even number.
     vsync_in_frame : bool
         Level of VSYNC while a picture is sent.
-    address, register_bytes, writes, quarter, pause, retry
+    address, register_bytes, writes, quarter, wait
         The same as in :class:`.RegisterSequencer`.
 
     Members
@@ -69,9 +67,8 @@ class DvpReceiver(wiring.Component):
         Pictures that were lost since the reset; it stays at its greatest value.
     """
 
-    def __init__(self, layout, *, rows, columns, channels, step, extents, top, left, alone, lines,
-                 clock_divider, vsync_in_frame, address, register_bytes, writes, quarter, pause,
-                 retry):
+    def __init__(self, layout, *, rows, columns, channels, step, top, left, alone, lines,
+                 clock_divider, vsync_in_frame, address, register_bytes, writes, quarter, wait):
         data = layout["data"].shape
         self.code, self.lanes = Shape.cast(data.elem_shape), data.length
         if self.code.width != BITS or self.lanes not in {1, channels}:
@@ -80,12 +77,12 @@ class DvpReceiver(wiring.Component):
             raise ValueError(f"DvpReceiver cannot have {lines} lines, {channels} of {step} bytes, "
                              f"and {clock_divider} cycles")
         self.layout, self.rows, self.columns, self.channels = layout, rows, columns, channels
-        self.step, self.extents, self.top, self.left = step, extents, top, left
+        self.step, self.top, self.left = step, top, left
         self.alone, self.lines, self.clock_divider = alone, lines, clock_divider
         self.vsync_in_frame = vsync_in_frame
         self.sequencer = RegisterSequencer(
             address=address, register_bytes=register_bytes, writes=writes, quarter=quarter,
-            pause=pause, retry=retry)
+            wait=wait)
         self.beats = rows * columns * channels // self.lanes
         self.pads = (OpenDrainPads("cam_sda"),)
         super().__init__({
@@ -143,31 +140,33 @@ class DvpReceiver(wiring.Component):
 
     def _in_window(self, m, valid):
         """Return when a byte is one of those that are taken of a whole picture."""
-        rows, columns = self.extents
-        row = Signal(range(rows + 1))
-        column = Signal(range(columns + 1))
         part = Signal(range(self.step))
+        ends = valid & (part == self.step - 1)
         with m.If(valid):
             m.d.sync += part.eq(Mux(part == self.step - 1, 0, part + 1))
-            with m.If((part == self.step - 1) & (column != columns)):
-                m.d.sync += column.eq(column + 1)
-        with m.If(self.line_ends):
-            m.d.sync += [column.eq(0), part.eq(0)]
-            with m.If(row != rows):
-                m.d.sync += row.eq(row + 1)
-        with m.If(self.begins):
-            m.d.sync += [row.eq(0), column.eq(0), part.eq(0)]
-        inside = [valid]
-        for place, first, count, extent in (
-            (row, self.top, self.rows, rows), (column, self.left, self.columns, columns)
-        ):
-            inside += [place >= first] if first else []
-            inside.append(place < min(first + count, extent))
-        if self.channels < self.step:
-            inside.append(part < self.channels)
-        wanted = Signal()
-        m.d.comb += wanted.eq(Cat(inside).all())
-        return wanted
+        starts = self.line_ends | self.begins
+        with m.If(starts):
+            m.d.sync += part.eq(0)
+        in_row = self._along(m, "column", ends, starts, self.left, self.columns)
+        in_column = self._along(m, "row", self.line_ends, self.begins, self.top, self.rows)
+        wanted = valid & in_row & in_column
+        return wanted & (part < self.channels) if self.channels < self.step else wanted
+
+    @staticmethod
+    def _along(m, name, steps, starts, skipped, count):
+        """Return whether a place along an axis is one of those that are taken."""
+        place = Signal(range(max(skipped, count)), name=name)
+        inside = Signal(name=f"{name}_inside")
+        past = Signal(name=f"{name}_past")
+        with m.If(starts):
+            m.d.sync += [place.eq(0), inside.eq(not skipped), past.eq(0)]
+        with m.Elif(steps & ~past):
+            final = Mux(inside, place == count - 1, place == skipped - 1) if skipped else (
+                place == count - 1)
+            m.d.sync += place.eq(place + 1)
+            with m.If(final):
+                m.d.sync += [place.eq(0), inside.eq(~inside), past.eq(inside)]
+        return inside
 
     def _frames(self, m, wanted, byte):
         """Put bytes together to frames with all their codes, which wait in a queue."""

@@ -24,8 +24,8 @@ class RegisterSequencer(wiring.Component):
         Registers and values; a ``PAUSE`` waits.
     quarter : int
         Cycles of a quarter of a bit, at least 8: the level of a wire comes a few cycles later.
-    pause, retry : int
-        Cycles of a pause, and after a byte that nobody acknowledged.
+    wait : int
+        Quarters of a bit of a pause, and after a byte that nobody acknowledged: a power of two.
 
     Members
     -------
@@ -41,11 +41,12 @@ class RegisterSequencer(wiring.Component):
         Nobody has acknowledged a byte since the reset, or since everything was written.
     """
 
-    def __init__(self, *, address, register_bytes, writes, quarter, pause, retry):
-        if quarter < 8 or not writes:
-            raise ValueError(f"RegisterSequencer needs registers and 8 cycles, not {quarter}")
+    def __init__(self, *, address, register_bytes, writes, quarter, wait):
+        if quarter < 8 or not writes or wait.bit_count() != 1:
+            raise ValueError(f"RegisterSequencer needs registers and 8 cycles, not {quarter}, and "
+                             f"a power of two, not {wait}")
         self.address, self.register_bytes, self.writes = address, register_bytes, tuple(writes)
-        self.quarter, self.pause, self.retry = quarter, pause, retry
+        self.quarter, self.wait = quarter, wait
         super().__init__({
             "scl": Out(1, init=1), "sda_low": Out(1), "sda_level": In(1),
             "done": Out(1), "failed": Out(1),
@@ -54,7 +55,6 @@ class RegisterSequencer(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         count = 2 + self.register_bytes
-        bits = 9 * count
         index = Signal(range(len(self.writes)))
         word = Signal(8 * (count - 1))
         is_pause = Signal()
@@ -65,52 +65,58 @@ class RegisterSequencer(wiring.Component):
                         m.d.comb += is_pause.eq(1)
                     else:
                         m.d.comb += word.eq(write[0] << 8 | write[1])
-        # high bits first, a released wire behind each byte
+        # the last bits first: behind each byte a released wire
         data = [word.word_select(n, 8) for n in range(count - 1)] + [C(self.address << 1, 8)]
         whole = Cat(*(Cat(C(1, 1), byte) for byte in data))
 
-        timer = Signal(range(max(self.quarter, self.pause, self.retry)))
+        timer = Signal(range(self.quarter))
+        ticks = timer == self.quarter - 1
+        m.d.sync += timer.eq(Mux(ticks, 0, timer + 1))
         phase = Signal(2)
-        place = Signal(range(9))
-        byte = Signal(range(count))
-        shift = Signal(bits)
+        left = Signal(range(9 * count))
+        ninth = Signal(range(9))
         bad = Signal()
         is_last = index == len(self.writes) - 1
         following = Signal.like(index)
         m.d.comb += following.eq(index + 1)
-        with m.If(timer != 0):
-            m.d.sync += timer.eq(timer - 1)
-        with m.Else():
+        # quarters of a bit to wait: until the highest bit is 1
+        rest = Signal(range(self.wait + 1))
+        with m.If(ticks):
             with m.FSM():
                 with m.State("NEXT"):
+                    m.d.sync += [left.eq(9 * count - 1), ninth.eq(0), bad.eq(0), phase.eq(0),
+                                 rest.eq(0)]
                     with m.If(is_pause):
-                        m.d.sync += [timer.eq(self.pause - 1), index.eq(following)]
+                        m.d.sync += index.eq(following)
+                        m.next = "WAIT"
                     with m.Elif(~self.done):
-                        m.d.sync += [shift.eq(whole), bad.eq(0), byte.eq(0), place.eq(0),
-                                     self.sda_low.eq(1), timer.eq(self.quarter - 1)]
+                        m.d.sync += self.sda_low.eq(1)
                         m.next = "START"
+                with m.State("WAIT"):
+                    m.d.sync += rest.eq(rest + 1)
+                    with m.If(rest[-1]):
+                        m.next = "NEXT"
                 with m.State("START"):
-                    m.d.sync += [self.scl.eq(0), phase.eq(0), timer.eq(self.quarter - 1)]
+                    m.d.sync += self.scl.eq(0)
                     m.next = "BITS"
                 with m.State("BITS"):
-                    m.d.sync += [phase.eq(phase + 1), timer.eq(self.quarter - 1)]
+                    m.d.sync += phase.eq(phase + 1)
                     with m.Switch(phase):
                         with m.Case(0):
-                            m.d.sync += self.sda_low.eq(~shift[-1])
+                            m.d.sync += self.sda_low.eq(~whole.bit_select(left, 1))
                         with m.Case(1):
                             m.d.sync += self.scl.eq(1)
                         with m.Case(2):
-                            with m.If(place == 8):
+                            with m.If(ninth == 8):
                                 m.d.sync += bad.eq(bad | self.sda_level)
                         with m.Case(3):
-                            m.d.sync += [self.scl.eq(0), shift.eq(shift << 1),
-                                         place.eq(place + 1)]
-                            with m.If(place == 8):
-                                m.d.sync += [place.eq(0), byte.eq(byte + 1)]
-                                with m.If(bad | (byte == count - 1)):
+                            m.d.sync += [self.scl.eq(0), left.eq(left - 1), ninth.eq(ninth + 1)]
+                            with m.If(ninth == 8):
+                                m.d.sync += ninth.eq(0)
+                                with m.If(bad | (left == 0)):
                                     m.next = "STOP"
                 with m.State("STOP"):
-                    m.d.sync += [phase.eq(phase + 1), timer.eq(self.quarter - 1)]
+                    m.d.sync += phase.eq(phase + 1)
                     with m.Switch(phase):
                         with m.Case(0):
                             m.d.sync += self.sda_low.eq(1)
@@ -121,8 +127,8 @@ class RegisterSequencer(wiring.Component):
                         with m.Case(3):
                             m.next = "NEXT"
                             with m.If(bad):
-                                m.d.sync += [self.failed.eq(1), index.eq(0),
-                                             timer.eq(self.retry - 1)]
+                                m.d.sync += [self.failed.eq(1), index.eq(0)]
+                                m.next = "WAIT"
                             with m.Elif(is_last):
                                 m.d.sync += [self.done.eq(1), self.failed.eq(0)]
                             with m.Else():
