@@ -120,7 +120,9 @@ def cases_of(family: Family) -> dict[str, PartCases]:
 
 
 def published_error(part: PartCases, entry: Mapping[str, Any]) -> float | None:
-    """Return the error of weights on cases that they were not fitted to."""
+    """Return the error of weights on cases that they were not fitted to; None of a lone case."""
+    if len(part.found) < 2:
+        return None
     if entry["fitted to"] == COMPONENTS:
         return part.cross_validated()
     weights = np.array([entry["weights"][name] for name in part.names])
