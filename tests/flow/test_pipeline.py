@@ -519,7 +519,9 @@ def test_build_with_bitstream(complete, tmp_path, monkeypatch):
     # an iCE40UP5K takes as many bytes whatever is in it
     assert Path(report.bitstream).stat().st_size == 104_090
     assert report.timing_met is True
-    assert report.fmax_mhz >= report.clock_mhz == find_board("icebreaker").clock_mhz
+    # as much as the PLL makes of what was reached
+    assert 0.95 * report.fmax_mhz <= report.clock_mhz <= 0.98 * report.fmax_mhz
+    assert report.clock_mhz >= find_board("icebreaker").clock_mhz
     path = report.longest_path
     assert path.ns == pytest.approx(1e3 / report.fmax_mhz, rel=1e-3)
     assert sum(part.ns for part in path.parts) == pytest.approx(path.ns, abs=0.02)

@@ -11,7 +11,7 @@ class Board:
     """A board that takes ``delay`` seconds to answer, and runs at another clock than it says."""
 
     def __init__(self, clk_hz, real_hz, interval, batch=1, delay=0.004):
-        self.identity = SimpleNamespace(clk_hz=clk_hz)
+        self.host = SimpleNamespace(clock_hz=lambda: clk_hz)
         self.real_hz, self.interval, self.batch, self.delay = real_hz, interval, batch, delay
         self.now = 0.0
         self.replayed = []
