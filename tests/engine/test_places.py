@@ -1,6 +1,7 @@
 """Integers of inputs on the engine: rows of tables and of caches, channels behind a place."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -99,6 +100,26 @@ def test_rows_are_written_to_the_place_of_their_state(rng):
         assert (row.target.words(4), words[state]) == (2, 16)
     assert not any(isinstance(layer, GatherLayer) and layer not in rows
                    for layer in plan.design.frame_layers)  # fmt: skip
+
+
+def started_early(plan):
+    """Return the layers that begin while results of another one leave."""
+    names = plan.design.program.names
+    numbers = sorted(plan.design.program.followers)
+    return [names[n] for n in numbers if names[n] != names[n - 1]]
+
+
+def test_projections_do_not_wait_for_one_another(rng):
+    """None reads what the one before gives. Of a stream each instruction waits."""
+    graph = fixed(rng)
+    plan = planned(graph)
+    rows = [layer.tensor for layer in plan.design.frame_layers if layer.row is not None]
+    early = started_early(plan)
+    assert set(rows) & set(early), (rows, early)
+    for before, layer in pairwise(plan.design.frame_layers):
+        assert layer.tensor not in early or before.tensor not in layer.operands
+    assert not started_early(planned(graph, ring_words=128))
+    assert not started_early(planned(graph, board=find_board("icebreaker")))
 
 
 def test_a_row_that_is_needed_elsewhere_moves(run_engine, rng):

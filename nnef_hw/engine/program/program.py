@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
@@ -12,6 +12,7 @@ from nnef_hw.engine.layers.layer import EngineLayer, Image, Most, Places, Shape
 from nnef_hw.engine.layers.nest import LayerPart
 from nnef_hw.engine.layers.unit import UnitLayer
 from nnef_hw.engine.memory.placement import Placement, Step
+from nnef_hw.engine.program.following import Part, followers
 from nnef_hw.engine.program.instruction import Instruction, first_places
 from nnef_hw.engine.program.units import Units
 from nnef_hw.engine.program.weights import contents, packed, weights_read
@@ -322,6 +323,30 @@ class Program:
     @cached_property
     def instructions(self) -> tuple[Instruction, ...]:
         """The program."""
+        return tuple(
+            replace(x, records=(*x.records, Following(follows=1))) if n in self.followers else x
+            for n, x in enumerate(self._plain)
+        )
+
+    @cached_property
+    def followers(self) -> frozenset[int]:
+        """Numbers of the instructions that do not wait for results of the one before."""
+        if not self.divides:
+            return frozenset()
+        runs, parts = iter(self.runs), list[Part]()
+        for step in (*self.placement.beginnings, *self.placement.sequence):
+            if step.kind != Kind.RUN:
+                parts.append(Part(self._plain[len(parts)], None, goes_on=False))
+                continue
+            run = next(runs)
+            for n in range(len(run.parts)):
+                goes_on = run.follows(n, self.placement)
+                parts.append(Part(self._plain[len(parts)], run.layer, goes_on))
+        return frozenset(followers(parts, self.placement, is_streamed=self.ring_words > 0))
+
+    @cached_property
+    def _plain(self) -> tuple[Instruction, ...]:
+        """The program, of which nothing says what it does not wait for."""
         return tuple(self._instructions())
 
     def _instructions(self) -> Iterator[Instruction]:
@@ -372,8 +397,6 @@ class Program:
             if part.passes[-1].results:
                 results, last = part.passes[0].results, part.passes[-1].results
                 own.append(Results(results=results, last_results=last))
-            if self.divides:
-                own.append(Following(follows=run.follows(n, self.placement)))
             if self.packs_weights and part.weights:
                 halves, words = self.is_packed(layer), weights_read(part)
                 has_rest = halves and not layer.by_lane and words % 2

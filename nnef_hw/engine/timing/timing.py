@@ -195,9 +195,9 @@ class _Frames:
             design.engine, by_lane=layer.by_lane, adds=adds, shares=design.placement.shares(layer)
         )  # fmt: skip
         settles = design.engine.pipeline.settle(adds=adds)
-        for n, part in enumerate(run.parts):
+        for part in run.parts:
             waits = self._settles if earliest is None else settles
-            follows = run.follows(n, design.placement)
+            follows = len(self.waits) in design.program.followers
             begin, alone = self._begin(end, 0 if follows else waits)
             earliest = alone if earliest is None else earliest
             stalled += begin - alone
