@@ -148,12 +148,15 @@ def _sim(options: argparse.Namespace) -> int:
 
 def _hear(options: argparse.Namespace) -> int:
     from nnef_hw.report.model.conversion import to_json
+    from nnef_hw.report.pages.sound import write_sound
     from nnef_hw.run.artifacts import BuildFolder
     from nnef_hw.run.hear import hear, require_heard
 
-    found = hear(BuildFolder.open(options.build), options.wav)
+    hearing = hear(BuildFolder.open(options.build), options.wav)
+    found, page = hearing.told, options.build / "sound.html"
+    write_sound(hearing, page)
     if options.json:
-        print_json(to_json(found))
+        print_json({**to_json(found), "page": str(page)})
     else:
         for event in found.events:
             print(f"{event.seconds:.2f} s {event.name} {event.score:.2f}")
@@ -163,6 +166,7 @@ def _hear(options: argparse.Namespace) -> int:
             f"a step is computed in {found.duty:.1%} of the time between two; "
             f"{found.cycles:,} cycles, {found.cycles_per_second:,} per second"
         )
+        print(f"waveform, spectrogram, scores, events: {page}")
     require_heard(found)
     return 0
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import wave
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from math import ceil
 from pathlib import Path
 
 import numpy as np
 
-from nnef_hw.arithmetic.numerics import IntArray
+from nnef_hw.arithmetic.numerics import IntArray, QType
 from nnef_hw.boards.interfaces import (
     EventSink,
     Microphone,
-    Occurrence,
     link_of,
     sink_of,
     source_of,
@@ -22,64 +20,11 @@ from nnef_hw.boards.interfaces import (
 from nnef_hw.errors import CheckError, UsageError
 from nnef_hw.host.link import Host
 from nnef_hw.reference import run_fixed
+from nnef_hw.report.model.hearing import Curve, Event, Heard, Hearing, Sound
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.sim.board_runner import BoardTransport
 
-__all__ = ["Event", "Heard", "hear", "read_wav", "require_heard"]
-
-
-@dataclass(frozen=True)
-class Event:
-    """An event that a sink has told.
-
-    Parameters
-    ----------
-    seconds
-        When it was seen on the board's pins, since power-on.
-    step
-        Step of the network.
-    output, number, name
-        The class: its number in an output, and what the sink calls it.
-    score
-        The real mean of its scores.
-    """
-
-    seconds: float
-    step: int
-    output: str
-    number: int
-    name: str
-    score: float
-
-
-@dataclass(frozen=True)
-class Heard:
-    """The answer of a simulated board to a sound.
-
-    Parameters
-    ----------
-    seconds, steps
-        Of sound, and steps of the network in it.
-    cycles, cycles_per_second
-        Simulated, and per second of real time.
-    duty
-        Share of the time between two steps in which a step is computed.
-    equal
-        Whether all events are those of the fixed-point model.
-    lost
-        Samples that the microphone's receiver has lost, as the board tells its host.
-    events
-        In their order.
-    """
-
-    seconds: float
-    steps: int
-    cycles: int
-    cycles_per_second: int
-    duty: float
-    equal: bool
-    lost: int
-    events: tuple[Event, ...]
+__all__ = ["hear", "read_wav", "require_heard"]
 
 
 def read_wav(path: Path, rate: int) -> IntArray:
@@ -109,7 +54,7 @@ def read_wav(path: Path, rate: int) -> IntArray:
     return np.frombuffer(data, "<i2").reshape(-1, channels)[:, 0].astype(np.int64)
 
 
-def hear(build: BuildFolder, wav: Path) -> Heard:
+def hear(build: BuildFolder, wav: Path) -> Hearing:
     """Play a sound to the microphone of a build's simulated board; compare events with the model's.
 
     Raises
@@ -150,7 +95,9 @@ def hear(build: BuildFolder, wav: Path) -> Heard:
         cycles, seconds = board.cycles, board.seconds
         lost = Host(board).counters().lost
     assert lost is not None, "a microphone does not wait"
-    expected = _model_events(build, source, received, steps, [sink for _, sink in watched])
+    codes = _model_codes(build, source, received, steps)
+    formats = {sink.output: _format(build, sink) for _, sink in watched}
+    expected = [sink.occurrences(codes[sink.output], formats[sink.output]) for _, sink in watched]
     events, equal = [], True
     for (_, sink), found, wanted in zip(watched, told, expected, strict=True):
         at = [int(cycle / step_cycles) - 1 for cycle, _ in found]
@@ -164,7 +111,15 @@ def hear(build: BuildFolder, wav: Path) -> Heard:
             )
             for (cycle, _), event in zip(found, wanted, strict=False)
         ]  # fmt: skip
-    return Heard(
+    told_events = tuple(sorted(events, key=lambda event: event.seconds))
+    curves = tuple(
+        Curve(
+            output, formats[output].dequantize(codes[output]),
+            tuple((sink.threshold, sink.title) for _, sink in watched if sink.output == output),
+        )
+        for output in formats
+    )  # fmt: skip
+    heard = Heard(
         seconds=len(samples) / source.rate,
         steps=steps,
         cycles=cycles,
@@ -172,8 +127,9 @@ def hear(build: BuildFolder, wav: Path) -> Heard:
         duty=build.plan.interval / step_cycles,
         equal=equal,
         lost=lost,
-        events=tuple(sorted(events, key=lambda event: event.seconds)),
+        events=told_events,
     )
+    return Hearing(heard, Sound(wav.name, source.rate, source.frame, received, curves))
 
 
 def require_heard(found: Heard) -> None:
@@ -197,23 +153,21 @@ def require_heard(found: Heard) -> None:
         )
 
 
-def _model_events(
-    build: BuildFolder,
-    source: Microphone,
-    samples: IntArray,
-    steps: int,
-    sinks: Sequence[EventSink],
-) -> list[Sequence[Occurrence]]:
-    """Return the events of the fixed-point model, for each sink."""
+def _model_codes(
+    build: BuildFolder, source: Microphone, samples: IntArray, steps: int
+) -> Mapping[str, IntArray]:
+    """Return the codes [steps, classes] of all outputs of the fixed-point model."""
     fixed = build.fixed
     shape = fixed.tensor(source.input).shape[1:]
     heard = samples[: steps * source.frame]
     # one sequence of steps
     lead = (1, steps) if fixed.is_sequential else (steps,)
     codes = run_fixed(fixed, {source.input: heard.reshape(*lead, *shape)})
-    found = []
-    for sink in sinks:
-        qtype = fixed.tensor(sink.output).qtype
-        assert qtype is not None
-        found.append(sink.occurrences(codes[sink.output].reshape(steps, -1), qtype))
-    return found
+    return {name: code.reshape(steps, -1) for name, code in codes.items()}
+
+
+def _format(build: BuildFolder, sink: EventSink) -> QType:
+    """Return the format of a sink's output."""
+    qtype = build.fixed.tensor(sink.output).qtype
+    assert qtype is not None
+    return qtype
