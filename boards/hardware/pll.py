@@ -5,14 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-__all__ = ["Amd7Mmcm", "AroraPll", "Ecp5Pll", "GowinPll", "Ice40Pll", "Pll"]
+__all__ = ["Amd7Mmcm", "AroraPll", "Ecp5Pll", "GowinPll", "Ice40Pll", "Pll", "SettablePll"]
 
 
 class Pll(ABC):
     """Settings of a clock generator."""
-
-    outputs: ClassVar[Mapping[str, str]]
-    """Primitives that make a clock of its own, and the port of each that gives it."""
 
     @classmethod
     @abstractmethod
@@ -31,6 +28,13 @@ class Pll(ABC):
     def instance(self, clk_in, clk_out, locked):
         """Primitive behind the clock pin ``clk_in``."""
 
+
+class SettablePll(Pll):
+    """Settings of a clock generator that can be set anew in a routed design."""
+
+    outputs: ClassVar[Mapping[str, str]]
+    """Primitives that make a clock of its own, and the port of each that gives it."""
+
     def instance_with_input(self, clk_in, clk_out, locked):
         """Primitive, and the clock of the pin for other uses: a pad of its own may be its alone."""
         return self.instance(clk_in, clk_out, locked), clk_in
@@ -42,7 +46,7 @@ class Pll(ABC):
 
 
 @dataclass(frozen=True)
-class Ice40Pll(Pll):
+class Ice40Pll(SettablePll):
     """``SB_PLL40`` with simple feedback: ``input * (divf + 1) / (divr + 1) / 2**divq``.
 
     ``pad``: the input comes from the PLL's own pad, otherwise from anywhere.
@@ -124,7 +128,7 @@ class Ice40Pll(Pll):
 
 
 @dataclass(frozen=True)
-class Ecp5Pll(Pll):
+class Ecp5Pll(SettablePll):
     """``EHXPLLL`` that feeds CLKOP back and gives CLKOS: ``input / clki * clkop / clkos``."""
 
     input_mhz: float
@@ -204,7 +208,7 @@ class Ecp5Pll(Pll):
 
 
 @dataclass(frozen=True)
-class GowinPll(Pll):
+class GowinPll(SettablePll):
     """``rPLL`` with internal feedback: ``input * fbdiv / idiv``; ``odiv`` divides the oscillator.
 
     Within the limits that GW1N-9 (DS117) and GW2A-18 (DS102) have in common at the speed grades of
@@ -269,7 +273,7 @@ class GowinPll(Pll):
 
 
 @dataclass(frozen=True)
-class AroraPll(Pll):
+class AroraPll(SettablePll):
     """``PLLA`` of a GW5A-25A, with internal feedback: ``input / idiv * mdiv / odiv``.
 
     Within the limits that Gowin's tools set for it: 19 to 400 MHz at the phase detector, 800 to

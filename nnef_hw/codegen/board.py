@@ -88,9 +88,12 @@ def may_follow(board: Board, link: HostLink, others: Sequence[type[Interface]] =
     """Return whether a PLL may be set after routing, as far as board and interfaces decide.
 
     The host link then keeps the oscillator's time, and nothing behind the PLL any. A link without
-    packets of ours has no such way to the accelerator.
+    packets of ours has no such way to the accelerator, and a toolchain that leaves placement to
+    another program has no design to set a PLL in.
     """
-    if not (board.has_pll and link.has_packets) or any(kind.keeps_time for kind in others):
+    if not (board.has_pll and toolchain_of(board.device.family).places):
+        return False
+    if not link.has_packets or any(kind.keeps_time for kind in others):
         return False
     if link.keeps_time:
         try:

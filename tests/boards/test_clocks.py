@@ -6,15 +6,18 @@ from amaranth.hdl import ClockDomain, Module
 from amaranth.sim import Simulator
 from increment import Increment
 
-from nnef_hw.boards import find_board
+from nnef_hw.boards import BOARDS, find_board
 from nnef_hw.boards.hardware.clocks.crossing import ByteCrossing
 from nnef_hw.boards.hardware.clocks.ratio import ClockRatio
 from nnef_hw.boards.hardware.core import LinkedCore
+from nnef_hw.boards.hardware.pll import SettablePll
 from nnef_hw.boards.hardware.top import BoardTop
-from nnef_hw.boards.interfaces import Uart
+from nnef_hw.boards.interfaces import ClassOnLeds, I2s, Spi, Uart
+from nnef_hw.codegen.board import may_follow
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.host.link import Host, Timing
 from nnef_hw.host.protocol import RATIO_CYCLES
+from nnef_hw.place.toolchain import toolchain_of
 from nnef_hw.sim.board_runner import BoardTransport
 
 pytestmark = pytest.mark.system
@@ -146,3 +149,17 @@ def test_a_board_with_two_clocks_is_exact_and_tells_them(ratio, verilog, rng):
         assert (counters.frames, counters.damaged) == (4, 0)
         assert host.clock_hz() == pytest.approx(ratio * BOARD_HZ, rel=2e-3)
         assert host.repeats == 0
+
+
+@pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
+def test_every_board_can_make_its_clock(board):
+    """A PLL may follow where our own toolchain places, the oscillator suits and nobody has time."""
+    board.clock(board.clock_mhz)
+    family = board.device.family
+    is_ours = board.has_pll and toolchain_of(family).places
+    assert may_follow(board, Uart()) == is_ours
+    assert issubclass(family.pll_class(), SettablePll) or not is_ours
+    assert not may_follow(board, Uart(), [I2s])
+    assert may_follow(board, Spi(), [ClassOnLeds]) == is_ours
+    too_fast = Uart(round(board.input_mhz * 1e6 / 3))
+    assert not may_follow(board, too_fast)
