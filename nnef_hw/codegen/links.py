@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from nnef_hw.architecture.architecture import AcceleratorPlan, Port
+from nnef_hw.boards import Board
+from nnef_hw.boards.hardware.memories import SpiFlash
 from nnef_hw.boards.interfaces import Border, HostLink
 from nnef_hw.errors import TargetError
-from nnef_hw.hardware.devices import Target
 from nnef_hw.hardware.geometry.blockram import tile_memory
 from nnef_hw.ir import Graph
 from nnef_hw.ir.batch import sample_extents
@@ -35,8 +36,14 @@ def bind_link(link: HostLink, graph: Graph, plan: AcceleratorPlan) -> HostLink:
     )
 
 
-def with_link(target: Target, graph: Graph, link: HostLink) -> Target:
-    """Return a target with less room: what a link takes more for a network than for any."""
+def with_link(target: Board, graph: Graph, link: HostLink) -> Board:
+    """Return a board with less room: what a link takes more for a network than for any.
+
+    A link without packets of ours cannot fill a memory, so that only flash is left.
+    """
+    if not link.has_packets:
+        flash = tuple(memory for memory in target.memories if isinstance(memory, SpiFlash))
+        target = replace(target, memories=flash)
     inputs, outputs = (
         sum(math.prod(sample_extents(graph.tensor(name).shape)) for name in names)
         for names in (graph.inputs, graph.outputs)

@@ -113,9 +113,9 @@ def compile_design(
                 graph, samples, found.fixed, found.canonical, plan, [], warnings=found.warnings
             )
         else:
-            room = target
+            room: Target = target
             if isinstance(target, Board):
-                room = with_link(room, graph, options.link)
+                room = with_link(target, graph, options.link)
             if options.token_loop:
                 room = with_loop(room, graph)
             made = _plan(options, room, graph, samples, progress)

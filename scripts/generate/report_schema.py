@@ -6,7 +6,13 @@ from itertools import groupby
 from pathlib import Path
 
 from nnef_hw.report.model import schema
-from nnef_hw.report.model.checks import BoardReport, BoardSpeed, BuildComparison, Simulation
+from nnef_hw.report.model.checks import (
+    BoardReport,
+    BoardSpeed,
+    BuildComparison,
+    RunnerScore,
+    Simulation,
+)
 from nnef_hw.report.model.exploration import Explored
 from nnef_hw.report.model.network import BuildProgram, ModelCheck, ModelDescription
 from nnef_hw.report.model.quantization import Quantization
@@ -20,6 +26,7 @@ _RESULTS = {
     "sim": Simulation,
     "compare": BuildComparison,
     "bench-device": BoardSpeed,
+    "score": RunnerScore,
     "board-report": BoardReport,
     "check": ModelCheck,
     "inspect": ModelDescription,

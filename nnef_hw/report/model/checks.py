@@ -288,7 +288,7 @@ class RunnerScore:
     samples
         Inputs that it has run.
     accuracy
-        Share of them whose greatest score is the label's; None without labels.
+        Share of them whose greatest score is the label's; null without labels.
     inferences_per_second
         Median rate, by the board's own clock.
     """
