@@ -43,13 +43,44 @@ def test_mapped_cells_match_the_fixed_model(board, cell):
     samples = load_samples(EXAMPLE / "samples.npz", graph)
     fixed, _ = fix_model(graph, samples)
     target = find_board(board)
-    plan = schedule(fixed, target)
-    verilog = to_verilog(Accelerator(plan, fixed))
-    mapped = mapped_verilog(verilog, target.device)
+    plan, mapped = netlist_equals_the_model(fixed, target, samples[:24].inputs)
     assert mapped.count(f"  {cell} #(") == sum(block.resources.dsp for block in plan.blocks)
 
-    codes = quantize_inputs(fixed, samples[:24].inputs)
+
+def netlist_equals_the_model(fixed, target, inputs, **wanted):
+    """Map the accelerator of a network, simulate its cells, and compare codes and cycles."""
+    plan = schedule(fixed, target, **wanted)
+    mapped = mapped_verilog(to_verilog(Accelerator(plan, fixed)), target.device)
+    codes = quantize_inputs(fixed, inputs)
     outcome = run_rtl(mapped, plan, fixed, codes)
-    [output] = fixed.outputs
-    np.testing.assert_array_equal(outcome.codes[output], run_fixed(fixed, codes)[output])
+    expected = run_fixed(fixed, codes)
+    for output in fixed.outputs:
+        np.testing.assert_array_equal(outcome.codes[output], expected[output])
     assert (outcome.interval, outcome.latency) == (plan.interval, plan.latency)
+    return plan, mapped
+
+
+@pytest.mark.nightly
+@pytest.mark.synth
+@pytest.mark.verilator
+@pytest.mark.zoo
+@pytest.mark.parametrize(
+    ("name", "board", "rate", "frames"),
+    [
+        ("tflm_hello_world", "arty_a7_35", 1000, 8), ("digits_mlp", "arty_a7_35", 1000, 8),
+        ("jvowels_conv1d_tanh", "arty_a7_35", 1000, 4), ("mnist_tiny_cnn", "arty_a7_35", 1000, 2),
+        ("mnist_lenet5", "arty_a7_35", 500, 2), ("mlperf_sww_ds1d", "arty_a7_100", 100, 1),
+        ("mlperf_ad_fcae", "arty_a7_100", 500, 1), ("mlperf_kws_dscnn", "arty_a7_100", 200, 1),
+        ("mlperf_kws_dscnn_savedmodel", "arty_a7_100", 200, 1),
+        ("mlperf_ic_resnet8", "arty_a7_100", 50, 1),
+        ("mlperf_vww_mobilenetv1", "arty_a7_100", 20, 1),
+    ],
+)  # fmt: skip
+def test_cells_of_amd_match_the_fixed_model(name, board, rate, frames, zoo):
+    """Networks of every kind of layer, at rates at which a netlist is simulated in minutes."""
+    graph = load(zoo / name / "model.nnef.tgz")
+    samples = load_samples(zoo / name / "samples.npz", graph)
+    fixed, _ = fix_model(graph, samples[:100])
+    target = find_board(board)
+    plan, mapped = netlist_equals_the_model(fixed, target, samples[:frames].inputs, target_fps=rate)
+    assert mapped.count("  DSP48E1 #(") == sum(block.resources.dsp for block in plan.blocks)
