@@ -250,6 +250,8 @@ class Architecture(ABC, Generic[P]):
     """A way to run fixed graphs; P is the type of its plans."""
 
     name: ClassVar[str]
+    takes_whole: ClassVar[bool] = False
+    """Whether a frame comes in at once, and the next one only when all of it is computed."""
 
     @abstractmethod
     def problems(self, graph: Graph) -> list[NnefHwError]:

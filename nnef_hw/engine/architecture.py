@@ -46,6 +46,7 @@ class SharedArray(Architecture[EnginePlan]):
     """Layers run one after the other on one array; docs/engine.md."""
 
     name = ARCH
+    takes_whole = True
 
     def problems(self, graph: Graph) -> list[NnefHwError]:
         return check_engine(graph)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from nnef_hw.architecture.architecture import AcceleratorPlan
+from nnef_hw.architectures import find_architecture
 from nnef_hw.boards import Board
 from nnef_hw.boards.hardware.pins import plan_pins
 from nnef_hw.boards.interfaces import ChosenSource, Feed, HostLink, SinkWish, SourceWish
@@ -135,7 +136,7 @@ def _feed(graph: Graph, name: str, plan: AcceleratorPlan | None) -> Feed:
         rows, columns, channels = port.image
         if picture != (channels, rows, columns):
             picture = None
-        alone = plan.interval >= plan.latency
+        alone = find_architecture(plan.arch).takes_whole
     bits = None if tensor.qtype is None else tensor.qtype.bits
     rate = _rate(graph, name)
     return Feed(name, math.prod(shape), rate, shape, picture, bits, alone)

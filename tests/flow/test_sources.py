@@ -1,12 +1,13 @@
 """A sensor decides how fast a design has to be."""
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from nnef_hw.boards.interfaces import find_sink, find_source
-from nnef_hw.flow.sources import wanted_rate
+from nnef_hw.flow.sources import bind_sources, wanted_rate
 from nnef_hw.frontend import save
 from nnef_hw.frontend.audio_front import LogMelFront, put_in_front
 from nnef_hw.testing import GraphBuilder
@@ -66,6 +67,17 @@ def test_a_rate_of_the_user_comes_first(rng):
     assert wanted_rate(None, [], graph) is None
     assert wanted_rate(None, wishes, graph) == RATE / 48
     assert wanted_rate(7.0, wishes, graph) == 7.0
+
+
+@pytest.mark.parametrize(("arch", "alone"), [("engine", True), ("streaming", False)])
+def test_an_engine_takes_one_picture_at_a_time(arch, alone, rng):
+    """Its next frame may enter a little before the last one has left; it waits all the same."""
+    net = GraphBuilder("eye")
+    graph = net.build(net.conv(net.input("x", [1, 1, 24, 32]), rng.normal(size=(2, 1, 3, 3))))
+    port = SimpleNamespace(image=(24, 32, 1))
+    plan = SimpleNamespace(arch=arch, inputs=(port,), interval=99, latency=100)
+    [source] = bind_sources([find_source("dvp")], graph, plan)
+    assert (source.alone, source.rows, source.columns) == (alone, 24, 32)
 
 
 def test_a_plan_says_which_boards_keep_up(ear, cli):
