@@ -73,13 +73,17 @@ def port(image, bits=8, lanes=1):
 )
 def test_link_rate(sent, received, bytes_on_the_line, plan):
     plan = replace(plan, inputs=sent, outputs=received)
-    assert _link_rate(plan, Uart(1_000_000)) == pytest.approx(100_000 / bytes_on_the_line)
-    assert _link_rate(plan, Uart(115_200)) == pytest.approx(11_520 / bytes_on_the_line)
+    assert _link_rate(plan, Uart(1_000_000), plan.clock_mhz) == pytest.approx(
+        100_000 / bytes_on_the_line
+    )
+    assert _link_rate(plan, Uart(115_200), plan.clock_mhz) == pytest.approx(
+        11_520 / bytes_on_the_line
+    )
 
 
 def test_rate_over_the_link_is_that_of_the_slower_end(report, plan):
     slow, fast = report(), report(link=Uart(10**12))
-    assert slow.link_inferences_per_second == _link_rate(plan, Uart(1_000_000))
+    assert slow.link_inferences_per_second == _link_rate(plan, Uart(1_000_000), plan.clock_mhz)
     assert fast.link_inferences_per_second == fast.inferences_per_second
     assert slow.inferences_per_second == plan.clock_mhz * 1e6 / plan.interval
 

@@ -25,7 +25,7 @@ class Loopback(wiring.Component):
     """Stands for a core: sends what it receives, but for the time of its reset."""
 
     latency = 1
-    pads = ()
+    pads, wires = (), {}
     has_own_clock = False
 
     def __init__(self):
