@@ -478,11 +478,16 @@ class TestFloats:
     def test_out_of_range(self, number):
         assert self.READING.reals(np.float32([1.0, number]).tobytes()) is None
 
-    def test_hardware_reads_what_the_model_does(self, rng):
+    @pytest.mark.parametrize("form", [WINDOW, QType(8, signed=True, scale=1 / 16)])
+    def test_hardware_reads_what_the_model_does(self, rng, form):
+        """A scale of few bits has steps between which there are finer numbers."""
+        reading = FloatReading.of(form)
+        steps = np.float32((np.arange(-20, 20) + 0.5) * form.scale)
+        beside = np.concatenate([np.nextafter(steps, np.float32(x)) for x in (-9, 9)])
         many = np.float32(rng.normal(-30, 40, 60))
         wild = rng.integers(0, 1 << 32, 40, np.uint32).view(np.float32)
-        numbers = np.concatenate([rng.choice(special_floats(), 80), many, wild])
-        reader = FloatReader(self.READING)
+        numbers = np.concatenate([rng.choice(special_floats(), 80), many, wild, beside])
+        reader = FloatReader(reading)
         found = []
 
         async def bench(ctx):
@@ -504,10 +509,11 @@ class TestFloats:
 
         simulate(reader, bench)
         for number, (code, real) in zip(numbers, found, strict=True):
-            reals = self.READING.reals(number.tobytes())
+            reals = reading.reals(number.tobytes())
             assert real == (None if reals is None else reals[0])
             if reals is not None:
-                assert code == int(self.READING.codes(number.tobytes())[0]) & 0xFF
+                assert code == int(reading.codes(number.tobytes())[0]) & 0xFF
+                assert code == int(form.quantize(number)) & 0xFF
 
 
 def anomaly(sink=WINDOW):
