@@ -184,7 +184,7 @@ def _see(options: argparse.Namespace) -> int:
             scores = ", ".join(f"{score:.3g}" for score in picture.scores)
             print(f"{picture.name}: {picture.number} ({scores}), computed {picture.times} times")
         for seconds, text in found.told:
-            print(f"{seconds:.2f} s {text}".rstrip())
+            print(f"{seconds:.2f} s {text or 'pin'}")
         print(
             f"{len(found.pictures)} pictures, sent {found.sent} times, computed {found.computed} "
             f"times ({found.pictures_per_second:.1f} per second), {found.lost} lost; "
