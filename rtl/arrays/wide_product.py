@@ -4,9 +4,13 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from nnef_hw.rtl.base.primitives import lut_product
+
 __all__ = ["WideProduct"]
 
 LIMB_BITS = 16
+HALF_BITS = 8
+"""Bits of half a factor."""
 
 
 class WideProduct(wiring.Component):
@@ -53,7 +57,17 @@ class WideProduct(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         if not self.in_dsp:
-            m.d.sync += self.p.eq(self.a * self.b)
+            # half as many digits on the way to a register
+            halves = self.b[:HALF_BITS], self.b[HALF_BITS:]
+            registers = []
+            for name, digits in zip(("low", "high"), halves, strict=True):
+                register = Signal(
+                    signed(len(self.a) + len(digits)), name=f"{name}_product", reset_less=True)
+                if len(digits):
+                    m.d.sync += register.eq(lut_product(m, platform, digits, self.a, name=name))
+                registers.append(register)
+            low, high = registers
+            m.d.comb += self.p.eq((high << HALF_BITS) + low)
             return m
         low, high = self.a[:LIMB_BITS], self.a[LIMB_BITS:].as_signed()
         low_product = Signal(2 * LIMB_BITS, reset_less=True)

@@ -138,7 +138,7 @@ class MicroFrontend(Pipe):
 
     def flip_flops(self, device: Device) -> int:
         del device
-        return 281 + (0 if self.in_dsp else 2 * _LIMB + 1)
+        return 281 + (0 if self.in_dsp else 3 * _LIMB + 2)
 
     def process(self, target: Stream, *origins: Stream) -> Process:
         [origin] = origins

@@ -235,7 +235,7 @@ class LogMel(Pipe):
 
     def flip_flops(self, device: Device) -> int:
         del device
-        product = 0 if self.in_dsp else FACTOR_BITS + NUMBER_BITS
+        product = 0 if self.in_dsp else FACTOR_BITS + 2 * NUMBER_BITS
         return 165 + 13 * (self.points.bit_length() - 1) + product
 
     def process(self, target: Stream, *origins: Stream) -> Process:
