@@ -270,7 +270,9 @@ class LinkedCore(wiring.Component):
         """Connect phy and link, and let the link know of time where its clock does not tell."""
         phy = self.phy
         if self.has_own_clock:
-            m.submodules.ratio = ratio = ClockRatio(BOARD_DOMAIN)
+            ratio = ClockRatio(BOARD_DOMAIN)
+            m.submodules.ratio = WithReset(ratio, self.reset)
+            m.d.comb += ratio.board_reset.eq(self.board_reset)
             m.d.comb += [link.ratio.eq(ratio.cycles), link.tick.eq(ratio.tick)]
         if not self.is_crossed:
             m.submodules.phy = WithReset(phy, self.reset)
@@ -283,6 +285,10 @@ class LinkedCore(wiring.Component):
             ("reply", link.o_tx, "sync", BOARD_DOMAIN, phy.i),
         ):
             m.submodules[f"{name}_crossing"] = crossing = ByteCrossing(source, target)
+            resets = {"sync": self.reset, BOARD_DOMAIN: self.board_reset}
+            m.d.comb += [
+                crossing.source_reset.eq(resets[source]), crossing.target_reset.eq(resets[target]),
+            ]
             wiring.connect(m, origin, crossing.i)
             wiring.connect(m, crossing.o, end)
 

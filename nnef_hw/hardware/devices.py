@@ -208,7 +208,7 @@ class Target:
     device: Device
     clock_mhz: float
     aliases: tuple[str, ...] = ()
-    link_lut: int = 830
+    link_lut: int = 840
     link_bram: int = 1
 
     @property

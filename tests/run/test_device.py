@@ -48,7 +48,9 @@ def terminal():
 
 def simulated(built):
     verilog = (built.path / "board" / "board_top.v").read_text()
-    return {"verilog": verilog, "clk_hz": read_manifest(built.path).clock_mhz * 1e6}
+    manifest = read_manifest(built.path)
+    clocks = {"clk_hz": manifest.oscillator_mhz * 1e6, "core_hz": manifest.clock_mhz * 1e6}
+    return {"verilog": verilog, **clocks}
 
 
 def with_manifest(built, folder, **changes):

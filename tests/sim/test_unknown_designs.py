@@ -16,6 +16,7 @@ from icarus_bench import (
 
 from nnef_hw.boards import find_board
 from nnef_hw.boards.interfaces import DEFAULT_LINK
+from nnef_hw.codegen.board import link_clock
 from nnef_hw.codegen.fusesoc import axi_testbench
 from nnef_hw.codegen.ip import axi_wrapper
 from nnef_hw.codegen.manifest import make_manifest
@@ -129,14 +130,17 @@ def test_plain_ip_without_its_reset_is_unknown(ip):
 
 def requests_of(graph, plan, board):
     """Return a session: requests and replies, which run a frame."""
-    manifest = make_manifest(graph, plan, generator=GENERATOR, link=DEFAULT_LINK)
+    board_mhz = link_clock(board, plan, DEFAULT_LINK)
+    manifest = make_manifest(
+        graph, plan, generator=GENERATOR, link=DEFAULT_LINK, oscillator_mhz=board_mhz
+    )
     codes = random_codes(graph, 1)
     [source], [sink] = plan.inputs, plan.outputs
     sent = to_stream(codes[graph.inputs[0]], source).astype(np.int8).tobytes()
     result = to_stream(run_fixed(graph, codes)[graph.outputs[0]], sink).astype(np.int8).tobytes()
     assert len(result) <= MAX_PAYLOAD
     identity = identity_payload(
-        clk_hz=plan.clock_mhz * 1e6, manifest_hash=manifest_hash(manifest),
+        clk_hz=board_mhz * 1e6, manifest_hash=manifest_hash(manifest),
         in_bytes=source.lanes, out_bytes=sink.lanes,
     )  # fmt: skip
     pieces = [sent[n : n + MAX_PAYLOAD] for n in range(0, len(sent), MAX_PAYLOAD)]
@@ -170,6 +174,6 @@ def test_a_boards_top(name, fix, tmp_path):
     verilog = core_without_initial_values(board_of(graph, plan, board).verilog)
     run_board(
         tmp_path, verilog + PLL_MODELS, requests_of(graph, plan, board),
-        bit=round(plan.clock_mhz * 1e6 / DEFAULT_LINK.baud),
+        bit=round(board.input_mhz * 1e6 / DEFAULT_LINK.baud),
         startup=2000, pause=plan.latency + 100,
     )  # fmt: skip

@@ -15,7 +15,7 @@ class ByteCrossing(wiring.Component):
     two are all that is synchronized. A FIFO with Gray pointers would be faster, and takes four
     times the cells on devices without RAMs of LUTs; bytes of a link are far apart.
 
-    No reset reaches it, so that a reset of one domain alone makes no byte. The byte itself has the
+    Both domains are to be reset together, while no byte is under way. The byte itself has the
     two cycles of the second domain to get there in which its wire is synchronized.
 
     Parameters
@@ -25,13 +25,18 @@ class ByteCrossing(wiring.Component):
 
     Members
     -------
+    source_reset, target_reset : In(1)
+        Start over; one for each domain.
     i, o : stream.Signature(8)
         A byte is taken every two or three cycles of each domain together, while ``o`` is ready.
     """
 
     def __init__(self, source, target):
         self.source, self.target = source, target
-        super().__init__({"i": In(stream.Signature(8)), "o": Out(stream.Signature(8))})
+        super().__init__({
+            "source_reset": In(1), "target_reset": In(1),
+            "i": In(stream.Signature(8)), "o": Out(stream.Signature(8)),
+        })
 
     def elaborate(self, platform):
         m = Module()
@@ -49,4 +54,8 @@ class ByteCrossing(wiring.Component):
         m.d.comb += [self.o.valid.eq(known != taken), self.o.payload.eq(byte)]
         with m.If(self.o.valid & self.o.ready):
             m.d[self.target] += taken.eq(known)
+        with m.If(self.source_reset):
+            m.d[self.source] += offered.eq(0)
+        with m.If(self.target_reset):
+            m.d[self.target] += taken.eq(0)
         return m

@@ -2,7 +2,7 @@
 
 from amaranth import *
 from amaranth.lib import cdc, wiring
-from amaranth.lib.wiring import Out
+from amaranth.lib.wiring import In, Out
 
 from nnef_hw.host.protocol import RATIO_BITS, RATIO_CYCLES
 
@@ -20,6 +20,8 @@ class ClockRatio(wiring.Component):
 
     Members
     -------
+    board_reset : In(1)
+        Start over, in the oscillator's domain.
     cycles : Out(RATIO_BITS)
         The last count, give or take one; 0 before there is one.
     tick : Out(1)
@@ -28,12 +30,12 @@ class ClockRatio(wiring.Component):
 
     def __init__(self, reference):
         self.reference = reference
-        super().__init__({"cycles": Out(RATIO_BITS), "tick": Out(1)})
+        super().__init__({"board_reset": In(1), "cycles": Out(RATIO_BITS), "tick": Out(1)})
 
     def elaborate(self, platform):
         m = Module()
         divider = Signal(range(RATIO_CYCLES))
-        m.d[self.reference] += divider.eq(divider + 1)
+        m.d[self.reference] += divider.eq(Mux(self.board_reset, 0, divider + 1))
         wave, before = Signal(), Signal()
         m.submodules.wave = cdc.FFSynchronizer(divider[-1], wave)
         count = Signal(RATIO_BITS)
