@@ -22,11 +22,13 @@ from nnef_hw.boards.interfaces import (
     Border,
     ChipLoop,
     ClassOnLeds,
+    Dvp,
     EventPin,
     Mlperf,
     Result,
     UartText,
 )
+from nnef_hw.boards.interfaces.microphone import Microphone
 from nnef_hw.hardware.geometry.blockram import tile_memory
 
 pytestmark = pytest.mark.system
@@ -97,7 +99,7 @@ def test_a_pin_fits_its_budget_on_up5k(options, tmp_path):
 
 
 @pytest.mark.synth
-@pytest.mark.parametrize("kind", SOURCES)
+@pytest.mark.parametrize("kind", [kind for kind in SOURCES if issubclass(kind, Microphone)])
 def test_microphones_fit_their_budgets_on_up5k(kind, tmp_path):
     source = kind("x", 16_000, 512)
     layout = data.StructLayout({"data": data.ArrayLayout(signed(16), 1), "last": 1})
@@ -105,6 +107,16 @@ def test_microphones_fit_their_budgets_on_up5k(kind, tmp_path):
     logic_cells, memories = synthesized(receiver, tmp_path)
     assert memories == source.bram
     assert 50 < logic_cells <= source.lut
+
+
+@pytest.mark.synth
+def test_a_camera_fits_its_budget_on_up5k(tmp_path):
+    source = Dvp("x", 96, 96, 1)
+    layout = data.StructLayout({"data": data.ArrayLayout(8, 1), "last": 1})
+    receiver = source.hardware_class()(layout, **source.parameters(36_750_000))
+    logic_cells, memories = synthesized(receiver, tmp_path)
+    assert memories == source.bram
+    assert 100 < logic_cells <= source.lut
 
 
 @pytest.mark.synth
