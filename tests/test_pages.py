@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 MOST_WORDS = 22
 """Words of a sentence, on average over a page."""
 
-LEFT = {"docs/boards.md": 26}
+LEFT: dict[str, int] = {}
 """Words of a sentence of pages that are above the limit: write fewer, never more."""
 SLACK = 5
 """Words that a page's average may fall before its number has to be lowered."""
