@@ -105,7 +105,8 @@ def _doctor(options: argparse.Namespace) -> int:
     from nnef_hw.report.progress import stages
     from nnef_hw.system.doctor import doctor, is_well
 
-    chains = [toolchain_of(family).programs for family in FAMILIES]
+    toolchains = [toolchain_of(family) for family in FAMILIES]
+    chains = [toolchain.programs for toolchain in toolchains if toolchain.places]
     with stages() as show:
         rows = doctor(chains, show)
     print_rows(options, "tools", [asdict(row) for row in rows])

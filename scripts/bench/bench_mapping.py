@@ -25,6 +25,7 @@ from nnef_hw.errors import ToolError
 from nnef_hw.flow.fixed import fix_model
 from nnef_hw.frontend import load
 from nnef_hw.hardware.devices import GENERIC, Target
+from nnef_hw.hardware.families import AMD7
 from nnef_hw.samples.samples import load_samples
 from nnef_hw.streaming.hardware.accelerator import Accelerator
 from nnef_hw.streaming.search.solver import schedule
@@ -69,8 +70,8 @@ class CellMapping:
 
 
 MAPPINGS = {
-    "amd7": CellMapping(
-        "AMD 7 series", "synth_xilinx -flatten -noiopad -noclkbuf",
+    AMD7.name: CellMapping(
+        AMD7.title, "synth_xilinx -flatten -noiopad -noclkbuf",
         r"LUT\d|INV|SRL\w+|RAM\d+\w+", r"DSP48E1", r"RAMB(18|36)E1",
     ),
     "cyclone5": CellMapping(

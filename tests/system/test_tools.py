@@ -13,7 +13,8 @@ from nnef_hw.system import tools
 from nnef_hw.system.doctor import ToolStatus, doctor, is_well
 from nnef_hw.system.tools import TOOLS, CrampedError, Tool, cache_directory, find_tool, run_tool
 
-CHAINS = [toolchain_of(family).programs for family in FAMILIES]
+TOOLCHAINS = [toolchain_of(family) for family in FAMILIES]
+CHAINS = [toolchain.programs for toolchain in TOOLCHAINS if toolchain.places]
 OWNED = {tool.name: tool for chain in CHAINS for tool in chain if tool.name not in TOOLS}
 
 

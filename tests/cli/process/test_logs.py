@@ -10,7 +10,10 @@ pytestmark = pytest.mark.verilator
 YOSYS = """#!/bin/sh
 if [ "$1" = --version ]; then echo "Yosys 0.70"; exit; fi
 echo '{"design": {"num_cells_by_type": {}}}' > cells.json
-echo '{}' > board_top.json
+cat > board_top.json <<EOF
+{"modules": {"board_top": {"cells": {"pll": {"type": "SB_PLL40_2_PAD", "connections":
+{"PLLOUTGLOBALB": [2]}}}, "netnames": {"clk": {"bits": [2]}}}}}
+EOF
 touch board_top_netlist.v
 echo mapped
 """
