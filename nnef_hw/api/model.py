@@ -290,7 +290,7 @@ class Model(Shown):
             said = ", ".join(f"{name}={value!r}" for name, value in given.items())
             return (
                 f"model.quantize(samples, {said}).schedule({point.board!r}, arch={arch!r}, "
-                f"clock_mhz={clock_mhz}{wish}).build(seeds={seeds})"
+                f"clock_mhz={point.clock_mhz:.15g}{wish}).build(seeds={seeds})"
             )
 
         taken = None if samples is None else take_samples(samples, self.graph)

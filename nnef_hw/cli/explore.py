@@ -171,9 +171,11 @@ def _pool(options: argparse.Namespace) -> AbstractContextManager[Pool]:
 
 
 def _command(options: argparse.Namespace, boards: Mapping[str, Board], point: Point) -> str:
-    """Return the command that builds a point."""
+    """Return the command that builds a point, at the clock with which it was placed."""
     names = {board.name: name for name, board in boards.items()}
     words = ["nnef-hw", "build", *_others(options.arguments)]
+    if options.freq is None:
+        words += ["--freq", f"{point.clock_mhz:.15g}"]
     words += ["--board", names[point.board], "--weight-bits", str(point.weight_bits)]
     if point.target_fps is not None:
         words += ["--target-fps", f"{point.target_fps:.15g}"]

@@ -120,8 +120,10 @@ class Converter:
             modules = parse_rtlil(design)
             for module in modules:
                 fold_constants(module)
+            clocks = [port for _, *pair in _domains(modules[0]) for port in pair]
+            _put_first(modules[0], clocks)
             if not is_top:
-                _drop_unread(modules[0], [port for x in _domains(modules[0]) for port in x[1:]])
+                _drop_unread(modules[0], clocks)
             self.found[key] = Converted(key, modules, kind, names, note, children)
         return self.found[key]
 
@@ -166,6 +168,12 @@ def _domains(module: Module) -> list[tuple[str, str, str]]:
         if wire.flow == "input" and name == f"{BOARD_DOMAIN}_clk":
             found.append((BOARD_DOMAIN, name, f"{BOARD_DOMAIN}_rst"))
     return found
+
+
+def _put_first(module: Module, names: Sequence[str]) -> None:
+    """Give a module's clocks and resets an order, which Amaranth takes from a set of domains."""
+    first = {f"\\{name}": None for name in names if f"\\{name}" in module.wires}
+    module.wires = {name: module.wires[name] for name in (first | module.wires)}
 
 
 def _drop_unread(module: Module, names: Sequence[str]) -> None:

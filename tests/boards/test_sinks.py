@@ -302,12 +302,15 @@ class TestBuilds:
         """Return what the LEDs show behind each frame, and the classes that the host finds."""
         manifest = read_manifest(out)
         verilog = (out / "board" / "board_top.v").read_text()
-        clk_hz = round(manifest.clock_mhz * 1e6)
+        core_hz, own = round(manifest.clock_mhz * 1e6), manifest.oscillator_mhz
+        clk_hz = core_hz if own is None else round(own * 1e6)
         inverted = plan_pins(board, (Uart(), sink)).inverted("leds")
         shown, classes, now = [], [], 0
         with (
             np.load(tiny / "samples.npz") as samples,
-            BoardTransport(verilog, clk_hz=clk_hz, others=[sink]) as transport,
+            BoardTransport(
+                verilog, clk_hz=clk_hz, core_hz=None if own is None else core_hz, others=[sink]
+            ) as transport,
         ):
             device = Device(manifest, transport, HASTY)
             for image in samples["inputs"][:12]:

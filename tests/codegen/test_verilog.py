@@ -10,6 +10,7 @@ from changed_plans import with_blocks
 
 from nnef_hw.boards import find_board
 from nnef_hw.codegen.comments import module_comments
+from nnef_hw.codegen.hierarchy import _put_first
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.passes import simplify
 from nnef_hw.place.synthesis import map_only
@@ -21,6 +22,7 @@ from nnef_hw.streaming.hardware.accelerator import Accelerator
 from nnef_hw.streaming.search.solver import schedule
 from nnef_hw.testing import GraphBuilder
 from nnef_hw.verilog.names import identifier
+from nnef_hw.verilog.rtlil import Module, Wire
 
 
 @pytest.fixture
@@ -162,3 +164,13 @@ def test_dsp_and_block_ram_counts_are_exact(board, dsp, ram, graph, tmp_path):
     assert cells[dsp] == plan.resources.dsp - plan.link.dsp
     rams = sum(count for cell, count in cells.items() if re.fullmatch(ram, cell))
     assert rams == plan.resources.bram - plan.link.bram
+
+
+def test_clocks_are_a_modules_first_ports_whatever_the_order_of_its_domains():
+    """Amaranth takes that from a set of names, so it was another one in every process."""
+    names = ["board_rst", "data", "board_clk", "rst", "clk"]
+    wires = {f"\\{name}": Wire(f"\\{name}", 1, False, "input", None) for name in names}
+    module = Module("\\m", wires)
+    _put_first(module, ["clk", "rst", "board_clk", "board_rst", "other_clk"])
+    assert [name[1:] for name in module.wires] == ["clk", "rst", "board_clk", "board_rst", "data"]
+    assert module.wires == wires

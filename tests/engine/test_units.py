@@ -286,8 +286,8 @@ def test_normalizations_that_need_more_are_refused(fix, rng):
 def test_as_many_pixels_pass_at_once_as_save_cycles(builder, fix):
     """Where LUTs are short, codes take several cycles instead."""
     x = conv(builder, builder.input("x", (1, 4, 3, 3)), 6, 4)
-    y = conv(builder, normalized(builder, x, 6), 9, 6)
-    conv(builder, normalized(builder, y, 9), 4, 9)
+    y = conv(builder, normalized(builder, x, 6), 7, 6)
+    conv(builder, normalized(builder, y, 7), 4, 7)
     graph = fix(builder.build())
     large, small = (
         schedule_engine(graph, find_board(name)).design for name in ("ulx3s_85f", "icebreaker")

@@ -139,8 +139,8 @@ def test_a_step_gives_what_growing_caches_give(mask, make, rng):
 
 @pytest.mark.system
 @pytest.mark.verilator
-@pytest.mark.parametrize(("arch", "op"), [("streaming", "contraction"), ("engine", "write_row")])
-def test_a_step_writes_one_row_in_hardware(arch, op, make, rng, cli, tmp_path):
+@pytest.mark.parametrize("arch", ["streaming", "engine"])
+def test_a_step_writes_one_row_in_hardware(arch, make, rng, cli, tmp_path):
     """And the board's own loop writes what the fixed model's does."""
     step = make(mask=True)
     np.savez(tmp_path / "samples.npz", **samples(rng.integers(0, TOKENS, (8, CONTEXT))))
@@ -151,8 +151,8 @@ def test_a_step_writes_one_row_in_hardware(arch, op, make, rng, cli, tmp_path):
     assert found.status == 0, found.err
     build = nh.open_build(tmp_path / "out")
     ops = [layer.op for layer in build.report.layers]
-    assert ops.count(op) == 2
-    assert "concat" not in ops
+    assert ops.count("contraction") == 2
+    assert not {"concat", "write_row"} & {*ops}  # what computes a row writes it
     wanted = [list(build.generate([token], 99)) for token in range(4)]
     assert [len(text) for text in wanted] == [CONTEXT] * 4
     with build.open_device("sim") as board:

@@ -119,11 +119,13 @@ def test_the_fastest_clock_below_what_is_reached_is_taken(name):
     board = find_board(name)
     tuning = tuning_of(board, Uart())
     asked = asked_clock(board)
-    assert board.clock_mhz <= tuning.choose(asked).clock_mhz <= 0.98 * asked
+    own = board.clock_mhz == board.input_mhz  # no PLL is set then
+    assert own or board.clock_mhz <= tuning.choose(asked).clock_mhz <= 0.98 * asked
     for reached in (20.0, 41.57, 88.8):
         setting = tuning.choose(reached)
         made = [mhz for mhz in board.frequencies if mhz != board.input_mhz]
-        assert setting.clock_mhz == max(mhz for mhz in made if mhz <= 0.98 * reached)
+        fastest = max(mhz for mhz in made if mhz <= 0.98 * reached)
+        assert setting.clock_mhz == pytest.approx(fastest, rel=1e-9)  # boards have rounded ones
         pll = next(x for x in [board.clock(setting.clock_mhz)] if x is not None)
         assert pll.parameters == setting.parameters
     assert tuning.choose(2.0) is None

@@ -101,7 +101,7 @@ def test_the_named_amount_is_the_least(fix, perceptron):
     # With the fewest block RAMs it takes more LUTs than there are.
     error = refuse(graph, on("icebreaker", bram=needed + link))
     assert re.search(
-        r"each resource by itself would do \([\d,]+ of 4,2\d\d LUTs, 0 of 8 DSP blocks, "
+        r"each resource by itself would do \([\d,]+ of 4,1\d\d LUTs, 0 of 8 DSP blocks, "
         rf"{needed} of {needed} block RAMs, 0 of 4 single-port RAMs\), but not all together: "
         r"with no more of the others it takes at least ",
         error.reason,
