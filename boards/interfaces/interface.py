@@ -131,7 +131,7 @@ class Interface(ABC):
     hardware: ClassVar[str]
     """``module:class`` of its component."""
     keeps_time: ClassVar[bool] = True
-    """Whether its component depends on the frequency of its clock; if not, any clock will do."""
+    """Whether the interface's component depends on the frequency of the clock."""
 
     @property
     def title(self) -> str:

@@ -29,7 +29,7 @@ Chosen: nextpnr's times are those of the slowest chip, cold or hot; what they do
 jitter of a PLL (150 to 300 ps from peak to peak by the data sheets, of 10 to 30 ns).
 """
 PROBE_FACTOR = 2.0
-"""What no design reaches of its board's clock, to see what it does reach."""
+"""Factor of a board's clock that no design reaches, so that each shows its fastest one."""
 LEAST_BYTE_CYCLES = 20
 """Cycles of the accelerator's clock between two bytes of a link: it takes 16, and the crossing."""
 

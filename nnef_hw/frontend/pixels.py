@@ -62,7 +62,7 @@ class PictureBuilder:
         self._scale = float(args["scale"])
         lowest = -128 if args["signed"] else 0
         self._shift = lowest - int(args["zero_point"])
-        """What a byte of 0 means, in steps."""
+        """Value of a byte of 0, in steps."""
 
     def shape(self, name: str) -> tuple[int, ...]:
         """Return a picture's shape."""

@@ -285,7 +285,7 @@ class EngineLayer(ABC):
 
     @property
     def may_write_row(self) -> bool:
-        """Whether it may write a row of a cache: nothing else goes to another place with it."""
+        """Whether the layer may write a row of a cache: nothing else moves with that row."""
         return False
 
     @property

@@ -69,7 +69,7 @@ def _may_follow(last: Part, part: Part) -> bool:
 
 
 def _late(instruction: Instruction) -> Mapping[str, int]:
-    """Return what results on their way still need; what it does not say is 0."""
+    """Return fields that results on their way still need; fields left out are 0."""
     return {
         name: value
         for record in instruction.records

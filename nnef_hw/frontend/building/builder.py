@@ -47,7 +47,7 @@ class Builder:
         self._fold = fold
         self.is_loop = is_loop
         self.caches: dict[str, str] = {}
-        """What inputs become that stand in no list of the file's: caches of its operators."""
+        """Graph inputs for caches of operators, which the file lists nowhere."""
 
     def unique(self, wanted: str) -> str:
         """Reserve and return ``wanted``, with a number appended if that name is in use."""
