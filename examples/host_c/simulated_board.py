@@ -9,7 +9,7 @@ import signal
 import sys
 
 from nnef_hw.errors import NnefHwError
-from nnef_hw.run.device import simulated_board
+from nnef_hw.run.simulated_board import simulated_board
 
 if len(sys.argv) != 2:
     sys.exit("usage: python simulated_board.py BUILD")

@@ -9,36 +9,26 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.arithmetic.arrays import Array
-from nnef_hw.boards.interfaces import HostLink, link_of
+from nnef_hw.boards.interfaces import link_of
 from nnef_hw.errors import TargetError, UsageError
 from nnef_hw.hardware.geometry.stream_rows import StreamRows
 from nnef_hw.host.chip_loop import BoardLoop
 from nnef_hw.host.link import Host, LinkError, Timing, Transport
-from nnef_hw.host.manifest import (
-    HEX_IMAGE,
-    Manifest,
-    answer_hash,
-    probe_codes,
-    read_manifest,
-)
+from nnef_hw.host.manifest import Manifest, answer_hash, probe_codes, read_manifest
 from nnef_hw.host.packets import Counters, Identity, LayerCounts
 from nnef_hw.host.streams import fill_batch, from_stream, to_stream
 from nnef_hw.host.tokens import TextLoop, TokenLoop
-from nnef_hw.ir.batch import (
-    sample_extents,
-)
+from nnef_hw.ir.batch import sample_extents
 from nnef_hw.run.device_inputs import checked_samples
+from nnef_hw.run.simulated_board import simulated_board
 
-__all__ = ["Device", "open_device", "simulated_board"]
-
-if TYPE_CHECKING:
-    from nnef_hw.sim.pty_board import PtyBoard
+__all__ = ["Device", "open_device"]
 
 MAX_REPLAY = 0xFFFF
 
@@ -446,54 +436,3 @@ def open_device(
                 "%s: %d packets were repeated because the line had damaged or lost them",
                 port, device.host.repeats,
             )  # fmt: skip
-
-
-@contextlib.contextmanager
-def simulated_board(build: str | PathLike[str]) -> Iterator[PtyBoard]:
-    """Simulate the board of a build behind a pseudo-terminal, a serial port for any program.
-
-    ``port`` is the terminal's name, ``slowness`` how many times as long as on the board everything
-    takes.
-
-    Raises
-    ------
-    UsageError
-        If there is no such build, or it has no board.
-    ToolError
-        If this system has no pseudo-terminals, or Verilator is missing.
-    """
-    from nnef_hw.sim.pty_board import PtyBoard
-
-    build = Path(build)
-    manifest = read_manifest(build)
-    link = link_of(manifest.link)
-    verilog = build / "board" / "board_top.v"
-    if not isinstance(link, HostLink) or not verilog.is_file():
-        raise UsageError(f"{str(build)!r} has no board", remedy="build with --board")
-    text, top = _with_memories(build, verilog.read_text())
-    clk_hz, core_hz = round(manifest.clock_mhz * 1e6), None
-    if manifest.oscillator_mhz is not None:
-        clk_hz, core_hz = round(manifest.oscillator_mhz * 1e6), _core_mhz(build) * 1e6
-        if not link.keeps_time:
-            # its other end counts cycles of the oscillator, of which the accelerator has no less
-            core_hz = max(clk_hz, core_hz)
-    with PtyBoard(text, clk_hz=clk_hz, core_hz=core_hz, link=link, top=top) as board:
-        yield board
-
-
-def _core_mhz(build: Path) -> float:
-    from nnef_hw.run.artifacts import BuildFolder
-
-    return BuildFolder.open(build).clock_mhz
-
-
-def _with_memories(build: Path, verilog: str) -> tuple[str, str]:
-    """Return Verilog of a build's board with its memories, and the name of the module."""
-    if read_manifest(build).memory is None:
-        return verilog, "board_top"
-    from nnef_hw.run.artifacts import BuildFolder
-    from nnef_hw.run.memories import board_with_memories
-
-    folder = BuildFolder.open(build)
-    folder.check_images()
-    return board_with_memories(verilog, folder.plan, (build / HEX_IMAGE).resolve())

@@ -16,7 +16,7 @@ from nnef_hw.host.mlperf import RunnerHost
 from nnef_hw.reference import quantize_inputs, run_fixed
 from nnef_hw.report.model.checks import RunnerScore
 from nnef_hw.run.artifacts import BuildFolder
-from nnef_hw.run.device import simulated_board
+from nnef_hw.run.simulated_board import simulated_board
 from nnef_hw.samples.samples import load_samples
 
 __all__ = ["score", "serve"]
