@@ -194,7 +194,7 @@ def _build(options: argparse.Namespace) -> int:
         scheme=scheme(options),
         accuracy_drop=accuracy_drop(options),
         command=shlex.join(["nnef-hw", *options.arguments]),
-        **common.reading(options),
+        reading=common.reading(options),
         stream=common.streaming(options),
     )
     last = ""

@@ -9,12 +9,15 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from rich.console import Console
 
-from nnef_hw.arithmetic.records import Fields
 from nnef_hw.errors import NnefHwError, UsageError
+
+if TYPE_CHECKING:
+    from nnef_hw.frontend.named_states import NamedStates
+    from nnef_hw.frontend.reading import Reading
 
 __all__ = [
     "JSON",
@@ -41,7 +44,8 @@ JSON = "--json"
 _printed: list[bool] = []
 GUESS = -1
 """Axis of --stream time, which shapes tell."""
-FOUND = ("auto", "loops")
+FoundStates: TypeAlias = Literal["auto", "loops"]
+FOUND: tuple[FoundStates, ...] = ("auto", "loops")
 """How --state may find states that are not named."""
 
 Command: TypeAlias = Callable[[argparse.Namespace], int]
@@ -247,9 +251,16 @@ def _names(text: str) -> list[str]:
     return names
 
 
-def reading(options: argparse.Namespace) -> Fields:
-    """Return how to read the model, as :func:`nnef_hw.frontend.load` takes it."""
+def reading(options: argparse.Namespace) -> Reading:
+    """Return how to read the model.
+
+    Raises
+    ------
+    UsageError
+        If two options contradict each other, or a file of a front cannot be read.
+    """
     from nnef_hw.frontend.front_file import read_front
+    from nnef_hw.frontend.reading import Reading
 
     dims: dict[str, int] = {}
     for name, value in options.dim:
@@ -263,21 +274,21 @@ def reading(options: argparse.Namespace) -> Fields:
     for before, after in options.state:
         if states.setdefault(before, after) != after:
             raise UsageError(f"--state {before} is given as {states[before]} and as {after}")
-    found = [name for name, after in states.items() if not after]
+    found = [name for name in FOUND if states.get(name) == ""]
     if found and len(states) > 1:
         raise UsageError(f"--state {found[0]} finds all states", remedy="omit it, or the others")
-    return {
-        "dims": dims,
-        "lenient": options.lenient,
-        "inputs": options.inputs,
-        "outputs": options.outputs,
-        "bind": bind,
-        "states": _with_context(found[0] if found else states, options.context),
-        "front": read_front(options.front) if options.front else None,
-    }
+    return Reading(
+        dims=dims,
+        lenient=options.lenient,
+        inputs=options.inputs,
+        outputs=options.outputs,
+        bind=bind,
+        states=_with_context(found[0] if found else states, options.context),
+        front=read_front(options.front) if options.front else None,
+    )
 
 
-def _with_context(states: Mapping[str, str] | str, context: int | None) -> object:
+def _with_context(states: Mapping[str, str] | FoundStates, context: int | None) -> NamedStates:
     """Return states of which those that grow have so many rows."""
     from nnef_hw.frontend.named_states import FixedContext
 

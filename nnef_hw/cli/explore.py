@@ -92,7 +92,6 @@ def _explore(options: argparse.Namespace) -> int:
     from nnef_hw.boards import find_boards
     from nnef_hw.explore import Sweep, explore
     from nnef_hw.flow.fixed import doubts
-    from nnef_hw.frontend import load
     from nnef_hw.quantize.judgement.warnings import announce
     from nnef_hw.report.model.exploration import Explored
     from nnef_hw.report.pages.exploration import exploration_tables, write_exploration
@@ -101,7 +100,7 @@ def _explore(options: argparse.Namespace) -> int:
 
     wanted, stream = scheme(options), common.streaming(options)
     boards = find_boards(options.boards)
-    graph = load(options.model, **common.reading(options))
+    graph = common.reading(options).load(options.model)
     samples = None if options.calibrate is None else load_samples(options.calibrate, graph)
     sweep = Sweep(
         graph=graph,

@@ -77,7 +77,7 @@ def _check(options: argparse.Namespace) -> int:
         with stages() as show:
             return outlooks(graph, boards, stream=stream, say=show)
 
-    result = check_file(options.model, **reading(options), stream=stream, ask=ask)
+    result = check_file(options.model, reading=reading(options), stream=stream, ask=ask)
     if options.json:
         print_json(result.to_json())
     else:
@@ -110,7 +110,7 @@ def _inspect(options: argparse.Namespace) -> int:
         else:
             print_program(program, console())
         return 0
-    description = inspect_file(options.model, **reading(options), stream=streaming(options))
+    description = inspect_file(options.model, reading=reading(options), stream=streaming(options))
     if options.json:
         print_json(to_json(description))
     else:
@@ -119,7 +119,6 @@ def _inspect(options: argparse.Namespace) -> int:
 
 
 def _simplify(options: argparse.Namespace) -> int:
-    from nnef_hw.frontend import load
     from nnef_hw.ir import Stage, format_graph
     from nnef_hw.passes.pipeline import graph_after, simplify
 
@@ -129,7 +128,7 @@ def _simplify(options: argparse.Namespace) -> int:
             "--stream rewrites the canonical graph, behind all passes",
             remedy="leave out --after or --stream",
         )
-    graph = load(options.model, **reading(options))
+    graph = reading(options).load(options.model)
     if graph.stage != Stage.FLOAT:
         raise UsageError(
             f"{str(options.model)!r} is quantized: passes rewrite float models only",
@@ -150,13 +149,13 @@ def _simplify(options: argparse.Namespace) -> int:
 
 
 def _convert(options: argparse.Namespace) -> int:
-    from nnef_hw.frontend import load, save
+    from nnef_hw.frontend import save
     from nnef_hw.frontend.nnef.writing.expand import expand_compounds
     from nnef_hw.ir import Stage
     from nnef_hw.passes import simplify
     from nnef_hw.passes.loops.unroll_scan import UnrollScan
 
-    graph = UnrollScan()(load(options.model, **reading(options)))
+    graph = UnrollScan()(reading(options).load(options.model))
     stream = streaming(options)
     if stream is not None:
         graph = stream.of_model(simplify(graph) if graph.stage == Stage.FLOAT else graph)

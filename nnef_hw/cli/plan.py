@@ -65,7 +65,6 @@ def _plan(options: argparse.Namespace) -> int:
     from nnef_hw.flow.fixed import doubts
     from nnef_hw.flow.options import check_wishes
     from nnef_hw.flow.survey import outlooks
-    from nnef_hw.frontend import load
     from nnef_hw.quantize.judgement.warnings import announce
     from nnef_hw.report.model.conversion import to_json
     from nnef_hw.report.progress import stages
@@ -77,7 +76,7 @@ def _plan(options: argparse.Namespace) -> int:
         raise UsageError("plans take the widths that they are given", remedy="omit --bits auto")
     stream = streaming(options)
     boards = list(find_boards(options.board).values())
-    graph = load(options.model, **reading(options))
+    graph = reading(options).load(options.model)
     samples = None if options.calibrate is None else load_samples(options.calibrate, graph)
     announce(warnings := doubts(graph, samples))
     with stages() as show:

@@ -154,7 +154,7 @@ def accuracy_drop(options: argparse.Namespace) -> float | None:
 def _quantize(options: argparse.Namespace) -> int:
     from nnef_hw.boards import find_board
     from nnef_hw.flow.fixed import buildable, device_budget, judge_model, windows
-    from nnef_hw.frontend import graph_hash, load, save
+    from nnef_hw.frontend import graph_hash, save
     from nnef_hw.quantize import Budget
     from nnef_hw.quantize.judgement.warnings import announce
     from nnef_hw.report.model.conversion import to_json
@@ -171,7 +171,7 @@ def _quantize(options: argparse.Namespace) -> int:
         if options.board is not None:
             budget = device_budget(drop, find_board(options.board).device)
     stream = streaming(options)
-    graph = load(options.model, **reading(options))
+    graph = reading(options).load(options.model)
     samples = None if options.calibrate is None else load_samples(options.calibrate, graph)
     extended: Fields = {}
     if stream is not None:

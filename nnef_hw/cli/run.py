@@ -102,7 +102,11 @@ def _run(options: argparse.Namespace) -> int:
     if not options.output.parent.is_dir():
         raise UsageError(f"there is no folder for the output {str(options.output)!r}")
     executor = make_executor(
-        options.model, options.on, port=options.port, **reading(options), stream=streaming(options)
+        options.model,
+        options.on,
+        port=options.port,
+        reading=reading(options),
+        stream=streaming(options),
     )
     samples = load_samples(options.input, executor.graph)
     outputs = executor.run(samples.inputs)

@@ -29,7 +29,7 @@ from nnef_hw.flow.steps import Compiled, Steps
 from nnef_hw.flow.summary import describe_steps
 from nnef_hw.flow.survey import narrowed
 from nnef_hw.flow.weights import base_digest, compile_weights
-from nnef_hw.frontend import graph_hash, load
+from nnef_hw.frontend import graph_hash
 from nnef_hw.frontend.named_states import FixedContext
 from nnef_hw.hardware.devices import Target
 from nnef_hw.ir import Graph, Stage
@@ -49,16 +49,7 @@ def read_inputs(options: BuildOptions) -> tuple[Graph, Samples | None]:
     """Return the network that a build begins with, and its samples if there are any."""
     if isinstance(options.model, PlannedModel):
         return options.model.graph, options.model.samples
-    graph = load(
-        options.model,
-        dims=options.dims,
-        lenient=options.lenient,
-        inputs=options.inputs,
-        outputs=options.outputs,
-        bind=options.bind,
-        states=options.states,
-        front=options.front,
-    )
+    graph = options.reading.load(options.model)
     samples = None if options.calibrate is None else load_samples(options.calibrate, graph)
     return graph, samples
 
@@ -90,8 +81,8 @@ def compile_design(
     """
     begin = time.perf_counter()
     graph, samples = read_inputs(options)
-    if isinstance(options.states, FixedContext):
-        check_context(graph, options.states, target)
+    if isinstance(options.reading.states, FixedContext):
+        check_context(graph, options.reading.states, target)
     key = inputs_digest(options, target, graph, samples)
 
     base = None if options.weights_of is None else BuildFolder.open(options.weights_of)

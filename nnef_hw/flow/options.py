@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -27,8 +27,7 @@ from nnef_hw.codegen.ip import is_ip_name
 from nnef_hw.errors import TargetError, UsageError
 from nnef_hw.flow.cache import is_build
 from nnef_hw.flow.sources import with_interfaces
-from nnef_hw.frontend.front import Front
-from nnef_hw.frontend.named_states import NamedStates
+from nnef_hw.frontend.reading import AS_WRITTEN, Reading
 from nnef_hw.hardware.devices import Target, find_device
 from nnef_hw.ir import Graph
 from nnef_hw.passes.time.stream_time import StreamTime
@@ -127,8 +126,8 @@ class BuildOptions:
         Formats of tensors that the model's author did not quantize.
     accuracy_drop
         Points that may be lost by searching narrower weights; None: no search.
-    dims, lenient, inputs, outputs, bind, states, front
-        How to read the model, see :func:`nnef_hw.frontend.load`.
+    reading
+        How to read the model.
     stream
         How a network of windows runs step by step, if it is to.
     command
@@ -159,13 +158,7 @@ class BuildOptions:
     frames: int | Literal["all"] | None = None
     scheme: Scheme = DEFAULT_SCHEME
     accuracy_drop: float | None = None
-    dims: Mapping[str, int] = field(default_factory=dict)
-    lenient: bool = False
-    inputs: Sequence[str] = ()
-    outputs: Sequence[str] = ()
-    bind: Mapping[str, float] = field(default_factory=dict)
-    states: NamedStates = field(default_factory=dict)
-    front: Front | None = None
+    reading: Reading = AS_WRITTEN
     stream: StreamTime | None = None
     command: str = ""
 

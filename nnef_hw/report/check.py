@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from nnef_hw.architecture.architecture import AnyArchitecture
 from nnef_hw.architectures import ARCHITECTURES
 from nnef_hw.errors import ErrorGroup, NnefHwError, SampleError, UnsupportedError, UsageError
-from nnef_hw.frontend import load
 from nnef_hw.frontend.formats import find_format
-from nnef_hw.frontend.front import Front
-from nnef_hw.frontend.named_states import NamedStates
+from nnef_hw.frontend.reading import AS_WRITTEN, Reading
 from nnef_hw.ir import Graph, Node, Stage
 from nnef_hw.passes import rewrite
 from nnef_hw.passes.time.stream_time import StreamTime
@@ -25,13 +23,7 @@ __all__ = ["check_file", "check_model", "check_refusals", "check_verdict"]
 def check_file(
     path: Path,
     *,
-    dims: Mapping[str, int] | None = None,
-    lenient: bool = False,
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    bind: Mapping[str, float] | None = None,
-    states: NamedStates | None = None,
-    front: Front | None = None,
+    reading: Reading = AS_WRITTEN,
     stream: StreamTime | None = None,
     ask: Callable[[Graph], Sequence[Outlook]] = lambda graph: (),
 ) -> ModelCheck:
@@ -41,8 +33,8 @@ def check_file(
 
     Parameters
     ----------
-    dims, lenient, inputs, outputs, bind, states, front
-        How to read the model, see :func:`nnef_hw.frontend.load`.
+    reading
+        How to read the model.
     stream
         How it runs step by step, if it is to.
     ask
@@ -58,16 +50,7 @@ def check_file(
     refusals: dict[str, tuple[str, ...]] = {}
     boards: Sequence[Outlook] = ()
     try:
-        graph = load(
-            path,
-            dims=dims,
-            lenient=lenient,
-            inputs=inputs,
-            outputs=outputs,
-            bind=bind,
-            states=states,
-            front=front,
-        )
+        graph = reading.load(path)
     except UsageError:
         raise
     except NnefHwError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from math import prod
 from pathlib import Path
@@ -11,11 +11,10 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from nnef_hw.frontend import detect_format, load
+from nnef_hw.frontend import detect_format
 from nnef_hw.frontend.formats import find_format
-from nnef_hw.frontend.front import Front
-from nnef_hw.frontend.named_states import NamedStates
 from nnef_hw.frontend.nnef.evaluation.operators import standard_operators
+from nnef_hw.frontend.reading import AS_WRITTEN, Reading
 from nnef_hw.ir import Graph, Node, Stage, Tensor, Trait
 from nnef_hw.passes import simplify
 from nnef_hw.passes.time.stream_time import StreamTime
@@ -40,34 +39,19 @@ __all__ = [
 def inspect_file(
     path: Path,
     *,
-    dims: Mapping[str, int] | None = None,
-    lenient: bool = False,
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    bind: Mapping[str, float] | None = None,
-    states: NamedStates | None = None,
-    front: Front | None = None,
+    reading: Reading = AS_WRITTEN,
     stream: StreamTime | None = None,
 ) -> ModelDescription:
     """Describe a file: its format, and the model in it.
 
     Parameters
     ----------
-    dims, lenient, inputs, outputs, bind, states, front
-        How to read the model, see :func:`nnef_hw.frontend.load`.
+    reading
+        How to read the model.
     stream
         How it runs step by step, if it is to: then its layers are those of a step.
     """
-    graph = load(
-        path,
-        dims=dims,
-        lenient=lenient,
-        inputs=inputs,
-        outputs=outputs,
-        bind=bind,
-        states=states,
-        front=front,
-    )
+    graph = reading.load(path)
     whole = inspect_model(graph)
     found = whole
     if stream is not None:
@@ -86,7 +70,7 @@ def inspect_file(
         )
     return replace(
         found,
-        format=detect_format(path, lenient=lenient),
+        format=detect_format(path, lenient=reading.lenient),
         rounding=find_format(path).rounding if whole.quantized else "",
     )
 

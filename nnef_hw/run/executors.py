@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -10,11 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.arithmetic.arrays import Array
-from nnef_hw.arithmetic.records import Fields
 from nnef_hw.errors import UsageError
-from nnef_hw.frontend import load
-from nnef_hw.frontend.front import Front
-from nnef_hw.frontend.named_states import NamedStates
+from nnef_hw.frontend.reading import AS_WRITTEN, Reading
 from nnef_hw.hardware.devices import find_device
 from nnef_hw.ir import Graph, Stage
 from nnef_hw.passes import simplify
@@ -128,13 +125,7 @@ def make_executor(
     on: str,
     *,
     port: str | None = None,
-    dims: Mapping[str, int] | None = None,
-    lenient: bool = False,
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    bind: Mapping[str, float] | None = None,
-    states: NamedStates | None = None,
-    front: Front | None = None,
+    reading: Reading = AS_WRITTEN,
     stream: StreamTime | None = None,
 ) -> Executor:
     """Return the executor for a model file or a build's folder.
@@ -145,8 +136,8 @@ def make_executor(
         ``float``, ``fixed``, ``rtl``, ``netlist`` or ``device``.
     port
         Serial port of the device, or ``sim``.
-    dims, lenient, inputs, outputs, bind, states, front
-        How to read a model file, see :func:`nnef_hw.frontend.load`.
+    reading
+        How to read a model file.
     stream
         How a model file runs step by step, if it is to.
 
@@ -156,11 +147,7 @@ def make_executor(
         If that model cannot be run that way.
     """
     build = BuildFolder.open(path) if is_build(path) else None
-    part: Fields = {
-        "dims": dims, "lenient": lenient, "inputs": inputs, "outputs": outputs, "bind": bind,
-        "states": states, "front": front,
-    }  # fmt: skip
-    if build is not None and (any(part.values()) or stream):
+    if build is not None and (reading or stream):
         raise UsageError(
             f"{str(path)!r} is a build: its model was read already",
             remedy="leave --dim, --lenient, --inputs, --outputs, --bind, --state, --front and "
@@ -174,7 +161,7 @@ def make_executor(
             f"{str(path)!r} is not a build, so there is no hardware to run",
             remedy="run nnef-hw build first and give its folder",
         )
-    graph = load(path, **part)
+    graph = reading.load(path)
     if on == "fixed":
         graph = _quantized(graph, path)
     else:

@@ -15,6 +15,7 @@ from measured import ROOT, Key
 from nnef_hw.architectures import AUTO
 from nnef_hw.flow.options import BuildOptions
 from nnef_hw.frontend import load
+from nnef_hw.frontend.reading import Reading
 from nnef_hw.ir.batch import sample_extents
 from nnef_hw.quantize import Scheme
 
@@ -97,7 +98,7 @@ class Build(NamedTuple):
             calibrate=None if is_random else samples,
             board=self.board, clock_mhz=self.clock_mhz, frames=self.frames,
             target_fps=self.target_fps, scheme=Scheme(**width), arch=self.arch, batch=self.batch,
-            seeds=self.seeds, fastest=self.fastest, inputs=self.inputs,
+            seeds=self.seeds, fastest=self.fastest, reading=Reading(inputs=self.inputs),
             out=out / f"{self.label}-{self.board}-{self.arch}".replace(" ", "-").replace("/", "-"),
         )  # fmt: skip
 

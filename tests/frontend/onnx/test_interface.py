@@ -10,6 +10,7 @@ from nnef_hw.cli import main
 from nnef_hw.errors import ModelError, UsageError
 from nnef_hw.frontend import load
 from nnef_hw.frontend.onnx import load_onnx
+from nnef_hw.frontend.reading import Reading
 from nnef_hw.reference import run_float
 from nnef_hw.report.check import check_file
 
@@ -182,9 +183,9 @@ class TestCommandLine:
         path = write(SHAPED, opset=18)
         assert main(["inspect", str(path), "--json", "--inputs", "b"]) == 0
         assert list(json.loads(capsys.readouterr().out)["inputs"]) == ["z", "b"]
-        assert check_file(path, inputs=["b"]).problems == ()
+        assert check_file(path, reading=Reading(inputs=["b"])).problems == ()
         path = write(CUT, opset=13)
-        assert check_file(path, outputs=["b"]).problems == ()
+        assert check_file(path, reading=Reading(outputs=["b"])).problems == ()
         assert check_file(path).problems
 
     @pytest.mark.parametrize(
