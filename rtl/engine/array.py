@@ -285,8 +285,11 @@ class EngineArray(wiring.Component):
         arrives = word.valid & word.keep
         cycles = part.pipeline
         waits = max(0, cycles.keep_stage(by_lane=False) - part.array.lanes - cycles.read_stage)
-        if part.has(Gather):
-            waits = cycles.keep_stage(by_lane=True) - cycles.read_stage - 1
+        # What a register holds may be too late for a constant of results lane by lane.
+        soonest = cycles.keep_stage(by_lane=True) - cycles.read_stage - 1
+        is_exact = part.has(Gather) or waits >= soonest
+        if is_exact:
+            waits = soonest
         for n in range(waits):
             later = Signal(layout, name=f"place{n}", reset_less=True)
             arrives_later = Signal(name=f"arrives{n}")
@@ -295,7 +298,7 @@ class EngineArray(wiring.Component):
         held = Signal(layout, name="place", reset_less=True)
         with m.If(arrives):
             m.d.sync += held.eq(place)
-        if not part.has(Gather):
+        if not is_exact:
             return held, held.constant
         return held, Mux(self.by_lane, place.constant, held.constant)
 

@@ -4,6 +4,7 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from nnef_hw.parts.engine.codes import Residents
 from nnef_hw.parts.engine.engine import Engine
 from nnef_hw.parts.engine.program import BEAT_BITS, RESIDENT_FLAG
 
@@ -54,7 +55,7 @@ class EngineResident(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        assert self.part.code_beats == 2, "a word is two beats"
+        assert Residents.fits(self.part), "a word is two beats"
         is_here, bank = Signal(), Signal()
         place = Signal(len(self.address) - 1)
         # A word is read in the second cycle of its two, or in the first one.

@@ -70,7 +70,7 @@ def test_words_of_many_beats(rng, tmp_path):
 def test_rows_in_whole_words(graph):
     with pytest.raises(ValueError, match="multiple of the lanes, not 12"):
         assert planned(graph, 12, 8).design.engine
-    with pytest.raises(ValueError, match="power of two, at least 4, not 6"):
+    with pytest.raises(ValueError, match="power of two, at least 2, not 6"):
         assert planned(graph, 12, 6).design.engine
 
 
@@ -150,3 +150,35 @@ def test_few_multipliers_in_logic(rng, fix):
     """Of arrays that are nearly as fast, that which takes the fewest."""
     plan = schedule_engine(fix(conv_layers(rng, 8, 40, 80)), BOARD)
     assert plan.design.engine.array.in_logic <= 12
+
+
+@pytest.mark.parametrize("size", [(2, 2), (4, 2)])
+def test_words_of_two_codes(rng, fix, run_engine, size):
+    """Results lane by lane leave before a register would hold where they go."""
+    builder = GraphBuilder("two")
+    x = builder.input("x", (1, 6, 5, 3))
+    y = builder.conv(x, rng.normal(size=(6, 1, 3, 3)), padding=1, groups=6)
+    z = builder.conv(y, rng.normal(size=(7, 6, 1, 1)), rng.normal(size=(1, 7)))
+    z = builder.conv(z, rng.normal(size=(6, 7, 1, 1)))
+    builder.op("add", y, z)
+    graph = fix(builder.build())
+    board = find_board("icebreaker")
+    for ring_words in (0, 32):
+        plan = planned(graph, *size, ring_words, board)
+        assert plan.resources.spram == 2
+        run_engine(plan, graph, stall=0.2 * (ring_words > 0))
+
+
+def test_small_arrays_are_for_a_rate(rng, fix):
+    """The fastest engine never has one; of those that are fast enough the smallest is taken."""
+    graph = fix(conv_layers(rng, 8, 40, 80))
+    board = find_board("icebreaker")
+    network = lower(graph, board.device)
+    assert not {Shape(2, 2), Shape(4, 2)} & set(sizes(network, board.device))
+    assert {Shape(2, 2), Shape(4, 2)} <= set(sizes(network, board.device, small=True))
+    assert sizes(network, BOARD.device) == sizes(network, BOARD.device, small=True)
+    fast, slow = (schedule_engine(graph, board, target_fps=fps) for fps in (None, 31.25))
+    assert slow.design.shape[:2] == (2, 2)
+    assert slow.resources.lut < fast.resources.lut - 300
+    assert slow.interval < slow.clock_mhz * 1e6 / 31.25
+    assert not slow.design.resident

@@ -42,7 +42,7 @@ __all__ = [
 
 L = TypeVar("L", bound=layers.Layer, covariant=True)
 
-LANES = (4, 8, 16)
+LANES = (2, 4, 8, 16)
 """Codes of a word of the engines that are tried."""
 MOST_SLIDING = 4
 """Most rows between which sums are ever let move: each costs registers and multiplexers."""

@@ -60,7 +60,8 @@ def schedule_engine(
         If no array fits, or none is fast enough.
     """
     network = lower(graph, target.device)
-    plans = list(_plans(network, target, clock_mhz, batch))
+    is_small = target_fps is not None
+    plans = list(_plans(network, target, clock_mhz, batch, small=is_small))
     fitting = [plan for plan in plans if not list(_short(plan.resources, target.device))]
     if not fitting:
         raise _misfit(plans, target)
@@ -77,7 +78,7 @@ def schedule_engine(
             ARCH,
             f"no array that fits takes fewer than {best.interval:,} cycles",
         )
-    return min(enough, key=lambda plan: (plan.multipliers, _together(plan), plan.interval))
+    return min(enough, key=lambda plan: (plan.multipliers, plan.resources.lut, plan.interval))
 
 
 def _together(plan: EnginePlan) -> int:
@@ -112,11 +113,16 @@ def _frugal(fitting: list[EnginePlan], device: Device) -> list[EnginePlan]:
 
 
 def _plans(
-    network: Network, target: Target, clock_mhz: float | None, batch: int = 1
+    network: Network,
+    target: Target,
+    clock_mhz: float | None,
+    batch: int = 1,
+    *,
+    small: bool = False,
 ) -> Iterator[EnginePlan]:
     """Yield engines of every size, with as many results per cycle as save cycles."""
     device = target.device
-    for size in sizes(network, device):
+    for size in sizes(network, device, small=small):
         least: int | None = None
         ways = 1
         for results in RESULTS if not device.spram else RESULTS[:1]:

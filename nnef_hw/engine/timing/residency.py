@@ -7,6 +7,7 @@ from functools import partial
 
 from nnef_hw.engine.program.design import Design
 from nnef_hw.engine.timing.timing import waits
+from nnef_hw.parts.engine.codes import Residents
 
 __all__ = ["QUEUES", "feeds", "with_residents"]
 
@@ -45,7 +46,7 @@ def with_residents(design: Design) -> Design:
     until they account for half of all that the design waits; it is predicted then, and so on.
     """
     store = design.store
-    if store is None or design.placement.banks is None:
+    if store is None or design.placement.banks is None or not Residents.fits(design.engine):
         return design
     best, least = design, waits(design)
     # In the bank that the instruction before reads, only what still waits then.

@@ -80,9 +80,9 @@ class MultiplierArray(Feature):
     acc_bits: int = trained("acc_bits")
 
     def __post_init__(self) -> None:
-        if self.lanes < 4 or self.lanes & (self.lanes - 1):
-            raise ValueError(f"Engine lanes must be a power of two, at least 4, not {self.lanes}")
-        if self.rows < 4 or self.rows % self.lanes:
+        if self.lanes < 2 or self.lanes & (self.lanes - 1):
+            raise ValueError(f"Engine lanes must be a power of two, at least 2, not {self.lanes}")
+        if self.rows < 2 or self.rows % self.lanes:
             raise ValueError(f"Engine rows must be a multiple of the lanes, not {self.rows}")
         if self.results < 1 or self.results & (self.results - 1) or self.lanes % self.results:
             raise ValueError(

@@ -9,6 +9,7 @@ from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.blockram import SinglePortRam, Tiling, tile_memory
 from nnef_hw.parts.engine.feature import EngineSizes, Feature
 from nnef_hw.parts.engine.fields import Record, fact
+from nnef_hw.parts.engine.program import BEAT_BITS
 
 __all__ = ["Bank", "Codes", "Residents"]
 
@@ -60,6 +61,11 @@ class Residents(Feature):
     label = "packets that stay on the chip"
     component = "nnef_hw.rtl.engine.resident:EngineResident"
     says = (Bank,)
+
+    @staticmethod
+    def fits(engine: EngineSizes) -> bool:
+        """Whether a word of codes is two beats of the program, as the component needs it."""
+        return engine.word_bits == 2 * BEAT_BITS
 
     def luts(self, engine: EngineSizes, device: Device) -> float:
         return _RESIDENT_LUTS
