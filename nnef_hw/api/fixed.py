@@ -231,6 +231,7 @@ class FixedModel(Shown):
         target_fps: float | None = None,
         layer_counters: bool = False,
         batch: int = 1,
+        by_latency: bool = False,
     ) -> Plan:
         """Plan the hardware: the fastest that fits, or the smallest for a frame rate.
 
@@ -250,6 +251,9 @@ class FixedModel(Shown):
             Let the board count what every layer does.
         batch
             Frames that are computed together, by an engine.
+        by_latency
+            Take the least latency in place of the least interval: for a token loop, whose steps
+            wait for each other.
 
         Raises
         ------
@@ -275,6 +279,7 @@ class FixedModel(Shown):
                 target_fps=target_fps,
                 layer_counters=layer_counters,
                 batch=batch,
+                by_latency=by_latency,
             )
         wishes: Wishes = {
             "board": board,

@@ -275,6 +275,7 @@ class Architecture(ABC, Generic[P]):
         target_fps: float | None = None,
         layer_counters: bool = False,
         batch: int = 1,
+        by_latency: bool = False,
     ) -> P:
         """Plan a fixed graph for a target: the fastest design, or the smallest for a frame rate.
 
@@ -282,6 +283,9 @@ class Architecture(ABC, Generic[P]):
         ----------
         batch
             Frames that are computed together, so that weights are read once for all of them.
+        by_latency
+            Whether a frame waits for the result of the one before, as a token that is fed back
+            does: latency counts then in place of the interval.
 
         Raises
         ------

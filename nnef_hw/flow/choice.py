@@ -17,9 +17,17 @@ T = TypeVar("T")
 Unable = Callable[[], Mapping[str, Sequence[NnefHwError]]]
 
 
-def best_plan(plans: Sequence[AcceleratorPlan], *, smallest: bool) -> AcceleratorPlan:
-    """Return the plan with the fewest cycles, or with the fewest LUTs."""
-    return min(plans, key=lambda plan: plan.resources.lut if smallest else plan.interval)
+def best_plan(
+    plans: Sequence[AcceleratorPlan], *, smallest: bool, by_latency: bool = False
+) -> AcceleratorPlan:
+    """Return the plan of the fewest cycles (interval or latency), or of the fewest LUTs."""
+    return min(
+        plans, key=lambda plan: plan.resources.lut if smallest else _cycles(plan, by_latency)
+    )
+
+
+def _cycles(plan: AcceleratorPlan, by_latency: bool) -> int:
+    return plan.latency if by_latency else plan.interval
 
 
 class Candidates:
@@ -58,7 +66,11 @@ class Candidates:
         return results
 
     def plan(
-        self, make: Callable[[AnyArchitecture], AcceleratorPlan], *, smallest: bool
+        self,
+        make: Callable[[AnyArchitecture], AcceleratorPlan],
+        *,
+        smallest: bool,
+        by_latency: bool = False,
     ) -> tuple[AcceleratorPlan, list[OtherArchitecture]]:
         """Return the plan with the fewest cycles or LUTs, and what a report says of the others.
 
@@ -68,9 +80,9 @@ class Candidates:
             If no plan is left: why each architecture was refused.
         """
         plans = self.each(make)
-        best = best_plan(plans, smallest=smallest)
+        best = best_plan(plans, smallest=smallest, by_latency=by_latency)
         others = [
-            OtherArchitecture(plan.arch, plan.interval, plan.resources.lut, None)
+            OtherArchitecture(plan.arch, _cycles(plan, by_latency), plan.resources.lut, None)
             for plan in plans
             if plan is not best
         ]
@@ -117,10 +129,12 @@ def choose_plan(
     target_fps: float | None = None,
     layer_counters: bool = False,
     batch: int = 1,
+    by_latency: bool = False,
 ) -> tuple[AcceleratorPlan, list[OtherArchitecture]]:
     """Return the fastest plan for a target, or the smallest one that reaches a frame rate.
 
-    And what a report says of the others. Clock in MHz, frames per second, frames of a batch.
+    And what a report says of the others. Clock in MHz, frames per second, frames of a batch;
+    whether latency counts, since each frame waits for the one before.
 
     Raises
     ------
@@ -135,6 +149,8 @@ def choose_plan(
             target_fps=target_fps,
             layer_counters=layer_counters,
             batch=batch,
+            by_latency=by_latency,
         ),
         smallest=target_fps is not None,
+        by_latency=by_latency,
     )

@@ -48,6 +48,7 @@ class Streaming(Architecture[StreamingPlan]):
         target_fps: float | None = None,
         layer_counters: bool = False,
         batch: int = 1,
+        by_latency: bool = False,
     ) -> StreamingPlan:
         if batch != 1:
             raise UsageError(
@@ -55,8 +56,9 @@ class Streaming(Architecture[StreamingPlan]):
                 remedy="omit it, or give --arch engine",
             )
         return schedule(
-            graph, target, clock_mhz=clock_mhz, target_fps=target_fps, layer_counters=layer_counters
-        )
+            graph, target, clock_mhz=clock_mhz, target_fps=target_fps,
+            layer_counters=layer_counters, by_latency=by_latency,
+        )  # fmt: skip
 
     def read_plan(self, value: JsonObject, graph: Graph) -> StreamingPlan:
         return StreamingPlan.from_json(value, lower(apart(graph) if value["apart"] else graph))

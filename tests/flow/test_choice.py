@@ -17,11 +17,13 @@ from nnef_hw.hardware.devices import Resources
 from nnef_hw.report.model.limits import OtherArchitecture
 
 
-def plan(arch, interval, lut):
-    return SimpleNamespace(arch=arch, interval=interval, resources=Resources(lut=lut))
+def plan(arch, interval, lut, latency=0):
+    return SimpleNamespace(
+        arch=arch, interval=interval, latency=latency, resources=Resources(lut=lut)
+    )
 
 
-PLANS = {"first": plan("first", 500, 900), "second": plan("second", 400, 1000)}
+PLANS = {"first": plan("first", 500, 900, 600), "second": plan("second", 400, 1000, 700)}
 
 
 def candidates(*names):
@@ -50,6 +52,15 @@ def test_fewest_cycles_are_taken_unless_a_small_design_is_asked_for():
     best, others = candidates("first", "second").plan(make, smallest=True)
     assert best is PLANS["first"]
     assert [other.arch for other in others] == ["second"]
+
+
+def test_frames_that_wait_for_each_other_take_the_shortest_latency():
+    """A token that is fed back: an interval that is shorter gains nothing."""
+    best, others = candidates("first", "second").plan(make, smallest=False, by_latency=True)
+    assert best is PLANS["first"]
+    assert others == [
+        OtherArchitecture(arch="second", cycles_per_inference=700, lut=1000, refused=None)
+    ]
 
 
 def test_the_first_of_equal_ones_is_taken():

@@ -16,6 +16,7 @@ from nnef_hw.codegen import board as codegen_board
 from nnef_hw.codegen.board import design_board
 from nnef_hw.codegen.manifest import make_manifest
 from nnef_hw.errors import UsageError
+from nnef_hw.flow import compilation
 from nnef_hw.flow.language_models import bind_loop
 from nnef_hw.frontend import save
 from nnef_hw.host.link import LinkError, Timing
@@ -183,6 +184,21 @@ def test_a_network_that_chooses_its_tokens_itself(tmp_path, cli):
     found = cli("generate", "out", "--prompt", "4", "--temperature", 1)
     assert found.status == 2
     assert "is a token, not scores to choose from with a temperature of 1" in found.err
+
+
+@pytest.mark.parametrize("words", [[], ["--token-loop"]])
+def test_a_loop_asks_for_the_least_latency(words, tmp_path, cli, monkeypatch):
+    write_step(tmp_path)
+
+    def choose(*arguments, by_latency, **wishes):
+        raise UsageError(f"chosen by latency: {by_latency}")
+
+    monkeypatch.setattr(compilation, "choose_plan", choose)
+    found = cli(
+        "build", "step.nnef.tgz", "--board", "ulx3s_85f", "--calibrate", "samples.npz",
+        "--no-bitstream", "--out", "out", *words,
+    )  # fmt: skip
+    assert f"chosen by latency: {bool(words)}" in found.err
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ from nnef_hw.streaming.foldings.lower import lower
 from nnef_hw.streaming.foldings.plan import LayerGraph, StreamingPlan
 from nnef_hw.streaming.foldings.siblings import apart
 from nnef_hw.streaming.search.lanes import wider
+from nnef_hw.streaming.search.latency import check_latency, soonest
 from nnef_hw.streaming.search.loop_search import shorten_loops
 from nnef_hw.streaming.search.misfit import Misfit, weight_bits, weight_room
 from nnef_hw.streaming.search.options import network_options
@@ -81,11 +82,13 @@ def schedule(
     clock_mhz: float | None = None,
     target_fps: float | None = None,
     layer_counters: bool = False,
+    by_latency: bool = False,
 ) -> StreamingPlan:
     """Choose folding, memories and multipliers for every layer of a fixed graph.
 
     Minimises the initiation interval; with ``target_fps`` it takes the smallest design that reaches
-    it at the clock instead. ``layer_counters`` have to fit as well.
+    it at the clock instead. ``layer_counters`` have to fit as well. ``by_latency`` takes the least
+    latency in place of the interval, and the frame rate is that of frames that wait for each other.
 
     Gates of recurrent cells are a layer each where these fit, otherwise one layer for all; the
     other way round with ``target_fps``.
@@ -103,11 +106,11 @@ def schedule(
     first, last = forms
     if first is not last:
         try:
-            plan = _schedule(first, target, clock_mhz, target_fps, layer_counters)
+            plan = _schedule(first, target, clock_mhz, target_fps, layer_counters, by_latency)
             return replace(plan, apart=first is not graph)
         except TargetError:
             pass  # the other form may do, and says what is missing if not
-    plan = _schedule(last, target, clock_mhz, target_fps, layer_counters)
+    plan = _schedule(last, target, clock_mhz, target_fps, layer_counters, by_latency)
     return replace(plan, apart=last is not graph)
 
 
@@ -117,6 +120,7 @@ def _schedule(
     clock_mhz: float | None,
     target_fps: float | None,
     layer_counters: bool,
+    by_latency: bool,
 ) -> StreamingPlan:
     """Plan a fixed graph as it is."""
     clock = clock_mhz or target.clock_mhz
@@ -139,7 +143,11 @@ def _schedule(
             raise misfit.too_slow(target_fps, clock, design and design.times.interval)
         design = _smallest(misfit, (network.inputs, network.outputs))
     assert design is not None
+    if by_latency:
+        design = _Design(*soonest(*design, network, target, layer_counters))
     blocks, times = design
+    if by_latency and wanted is not None:
+        check_latency(times.latency, wanted, graph.name, target, clock)
     assert times.steady is not None
     return StreamingPlan(
         model=graph.name,
