@@ -1,8 +1,8 @@
 """The source DVP: a camera with a parallel port (digital video port)."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from math import ceil
+from dataclasses import asdict, dataclass, fields, replace
+from math import ceil, floor
 from struct import Struct
 from typing import Any
 
@@ -26,6 +26,8 @@ _BITS = 8
 _BUS_HZ = 100_000
 _WAIT = 4096
 """Quarters of a bit on the two wires that a pause takes: 10 ms."""
+_PICTURES = 1000
+"""Pictures of which those are counted that are taken."""
 _REPORT = Struct("<Q2B")
 _DATA = "cam_data"
 
@@ -54,6 +56,8 @@ class Dvp(ChosenSource):
         Pictures per second that the network has to keep up with; 0 is all of them.
     alone
         A picture is taken only when the one before has left the accelerator; others are dropped.
+    waiting
+        Where so few would be taken, a whole one may wait for that in block RAM.
 
     Raises
     ------
@@ -70,6 +74,7 @@ class Dvp(ChosenSource):
     lines: int = 8
     fps: float = 0.0
     alone: bool = True
+    waiting: bool = False
 
     name = "dvp"
     waits = False
@@ -132,6 +137,16 @@ class Dvp(ChosenSource):
             raise TargetError(
                 f"{where}: it takes {rows}x{columns} pixels, and {camera.title} sends {sizes}",
                 remedy="take a network of smaller pictures, or resize them: --front FILE.toml")
+        most = found.most_pictures
+        if found.fps > most:
+            raise TargetError(
+                f"{where}: {camera.title} sends {most:.4g} pictures per second at most, and "
+                f"fps={found.fps:g} are wanted", remedy="give a smaller fps, or none for all")
+        if feed.interval and feed.alone and feed.may_wait:
+            waits = replace(found, waiting=True)
+            taken, more = (one.pictures_taken(feed.interval, feed.clk_hz) for one in (found, waits))
+            if more > taken and not 0 < found.fps <= taken:
+                return waits
         return found
 
     @property
@@ -158,18 +173,54 @@ class Dvp(ChosenSource):
 
     @property
     def frames_per_second(self) -> float:
-        """Pictures that the accelerator has to compute per second."""
-        if self.fps:
-            return self.fps
+        """Pictures that the accelerator has to compute per second.
+
+        One that takes every second picture or fewer has to be done before the next one's rows.
+        """
+        seconds = 1 / self.most_pictures
+        rows = seconds * self.rows / self.mode.lines
+        if not self.fps:
+            return 1 / rows
+        every = floor(1 / (self.fps * seconds))
+        return 1 / (every * seconds - rows) if every > 1 else self.fps
+
+    @property
+    def most_pictures(self) -> float:
+        """Pictures per second that the camera sends with its fastest clock."""
         sensor = self.model.clock_hz[1] / self.model.divider
-        return sensor / (self.mode.line * self.rows)
+        return sensor / (self.mode.line * self.mode.lines)
+
+    def pictures_taken(self, cycles: int, clk_hz: int) -> float:
+        """Return the pictures per second that an accelerator takes at once, in so many cycles each.
+
+        Without room for one that waits the accelerator has to be done as a picture's rows begin.
+        """
+        spacing, rows = self.picture_cycles(clk_hz), self._line_cycles(clk_hz) * self.rows
+        load = min(cycles, self.rows * self.columns * self.channels)
+        is_done = is_empty = taken = 0
+        for begin in range(0, _PICTURES * spacing, spacing):
+            if begin >= (is_empty if self.waiting else is_done):
+                taken += 1
+                is_empty = max(begin + rows, is_done + load)
+                is_done = is_empty + cycles - load
+        return taken * clk_hz / (_PICTURES * spacing)
 
     def picture_cycles(self, clk_hz: float) -> int:
         """Return the cycles from a picture to the next one."""
         return self._line_cycles(clk_hz) * self.mode.lines
 
     def check_interval(self, cycles: int, clk_hz: int) -> None:
-        """Refuse an accelerator that takes a picture while it comes, and is too slow for that."""
+        """Refuse an accelerator that takes too few pictures, or is slower than a picture's rows."""
+        taken = self.pictures_taken(cycles, clk_hz)
+        if self.alone and self.fps and taken < self.fps:
+            waits = replace(self, waiting=True).pictures_taken(cycles, clk_hz)
+            more = f" ({waits:.4g} if one could wait in block RAM)" if waits > taken else ""
+            raise TargetError(
+                f"{self.title} is to give {self.fps:g} pictures per second; at "
+                f"{clk_hz / 1e6:g} MHz {self.model.title} sends "
+                f"{clk_hz / self.picture_cycles(clk_hz):.4g}, and the network, with {cycles:,} "
+                f"cycles each, takes {taken:.4g} of them{more}",
+                remedy=f"give fps={floor(taken * 10) / 10:g}, or a greater --target-fps")
         most = self._line_cycles(clk_hz) * self.rows
         if not self.alone and cycles > most:
             raise TargetError(
@@ -195,7 +246,7 @@ class Dvp(ChosenSource):
         top, left = self.corner
         return {
             "rows": self.rows, "columns": self.columns, "channels": self.channels, "step": step,
-            "top": top, "left": left, "alone": self.alone,
+            "top": top, "left": left, "alone": self.alone, "waiting": self.waiting,
             "lines": self.lines,
             "clock_divider": self._clock_divider(clk_hz), "vsync_in_frame": camera.vsync_in_frame,
             "address": camera.address, "register_bytes": camera.register_bytes,

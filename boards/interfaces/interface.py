@@ -102,6 +102,10 @@ class Feed:
         Of a code; None as long as it has no format.
     alone
         A frame enters only when the one before has left; true as long as there is no plan.
+    interval, clk_hz
+        Cycles that the accelerator takes for a frame, and its clock; 0 as long as there is no plan.
+    may_wait
+        The design leaves block RAM for a frame of this input.
     """
 
     name: str
@@ -111,6 +115,9 @@ class Feed:
     picture: tuple[int, int, int] | None = None
     bits: int | None = None
     alone: bool = True
+    interval: int = 0
+    clk_hz: int = 0
+    may_wait: bool = False
 
 
 class Interface(ABC):

@@ -6,13 +6,16 @@ import contextlib
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
-from nnef_hw.architecture.architecture import AcceleratorPlan
+from nnef_hw.architecture.architecture import AcceleratorPlan, Port
 from nnef_hw.architectures import find_architecture
 from nnef_hw.boards import Board
 from nnef_hw.boards.hardware.pins import plan_pins
 from nnef_hw.boards.interfaces import ChosenSource, Feed, HostLink, SinkWish, SourceWish
 from nnef_hw.errors import ShortageError, UsageError
+from nnef_hw.hardware.devices import find_device
+from nnef_hw.hardware.geometry.blockram import tile_memory
 from nnef_hw.ir import Graph
 from nnef_hw.ir.batch import sample_extents
 from nnef_hw.ir.operators import CanonicalOperator, FrontAttributes, Trait, operator
@@ -130,16 +133,28 @@ def _feed(graph: Graph, name: str, plan: AcceleratorPlan | None) -> Feed:
     tensor = graph.tensor(name)
     shape = tuple(sample_extents(tensor.shape))
     picture = _picture(tensor.shape)
-    alone = True
+    facts: dict[str, Any] = {}
     if plan is not None:
         [port] = [x for x, other in zip(plan.inputs, graph.inputs, strict=True) if other == name]
         rows, columns, channels = port.image
         if picture != (channels, rows, columns):
             picture = None
-        alone = find_architecture(plan.arch).takes_whole
+        facts = {
+            "alone": find_architecture(plan.arch).takes_whole,
+            "interval": plan.interval,
+            "clk_hz": round(plan.clock_mhz * 1e6),
+            "may_wait": _may_wait(port, plan),
+        }
     bits = None if tensor.qtype is None else tensor.qtype.bits
     rate = _rate(graph, name)
-    return Feed(name, math.prod(shape), rate, shape, picture, bits, alone)
+    return Feed(name, math.prod(shape), rate, shape, picture, bits, **facts)
+
+
+def _may_wait(port: Port, plan: AcceleratorPlan) -> bool:
+    """Whether a plan leaves block RAM for a frame of an input."""
+    device = find_device(plan.device)
+    frame = tile_memory(device.ram, port.beats, port.bits * port.lanes)
+    return plan.resources.bram + frame.count <= device.bram
 
 
 def _picture(shape: tuple[int, ...]) -> tuple[int, int, int] | None:

@@ -74,7 +74,7 @@ class Seen:
     told
         Seconds and text of what sinks of events have told.
     pictures_per_second
-        Computed, per second of the board's time.
+        Computed, per second of the time in which pictures were sent.
     cycles, cycles_per_second
         Simulated, and per second of real time.
     equal
@@ -103,6 +103,7 @@ class _Outcome:
     sent: int
     lost: int
     cycles: int
+    sending: int
     seconds: float
     error: bool
     told: tuple[tuple[float, str], ...]
@@ -137,8 +138,10 @@ def see(build: BuildFolder, folder: Path, *, answers: bool = True) -> Seen:
         raise UsageError(f"there are no pictures {folder}/*.png", remedy="give --images FOLDER")
     pictures = np.stack([_sent(source, path) for path in paths])
     clk_hz = manifest["clock_mhz"] * 1e6
-    frame = source.picture_cycles(clk_hz)
-    repeats = 1 + ceil((frame + build.plan.latency) / frame) if source.alone else 1
+    taken = source.pictures_taken(build.plan.interval, round(clk_hz))
+    # as many times as it takes until one of them is taken, and once more
+    every = ceil(clk_hz / (taken * source.picture_cycles(clk_hz)))
+    repeats = 1 if every == 1 or not source.alone else 1 + every
     shown = pictures.repeat(repeats, axis=0)
     expected = _expected(build, source, pictures)
     outcome = _run(build, source, shown, clk_hz, answers=answers)
@@ -240,7 +243,8 @@ def _run(
     assert lost is not None, "a camera does not wait"
     levels = [level for _, sort, level in reports if sort == _ERROR]
     return _Outcome(
-        read=bytes(read), sent=len(shown), lost=lost, cycles=cycles, seconds=seconds,
+        read=bytes(read), sent=len(shown), lost=lost, cycles=cycles,
+        sending=max(1, len(shown) * frame), seconds=seconds,
         error=bool(levels and levels[-1]),
         told=tuple((cycle / clk_hz, text) for cycle, text in sorted(events)),
     )  # fmt: skip
@@ -282,7 +286,7 @@ def _judged(
         computed=len(codes),
         lost=outcome.lost,
         told=outcome.told,
-        pictures_per_second=clk_hz * len(codes) / outcome.cycles,
+        pictures_per_second=clk_hz * len(codes) / outcome.sending,
         cycles=outcome.cycles,
         cycles_per_second=round(outcome.cycles / outcome.seconds),
         equal=all(picture.equal for picture in pictures) and told == sorted(says),

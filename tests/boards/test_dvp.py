@@ -35,8 +35,8 @@ def network(rng, *, is_slow=False):
     x = g.input("x", (1, 1, ROWS, COLUMNS))
     x = g.op("relu", g.conv(x, rng.normal(size=(4, 1, 3, 3)) / 3, np.zeros((1, 4))))
     if is_slow:
-        for shape in ((32, 4, 3, 3), (32, 32, 3, 3)):
-            x = g.op("relu", g.conv(x, rng.normal(size=shape) / 9, np.zeros((1, 32))))
+        for shape in ((32, 4, 3, 3), (36, 32, 3, 3)):
+            x = g.op("relu", g.conv(x, rng.normal(size=shape) / 9, np.zeros((1, shape[0]))))
     return g.build(g.op("mean_reduce", x, axes=[2, 3]))
 
 
@@ -110,6 +110,23 @@ def test_an_engine_takes_a_picture_when_it_is_done(built):
 
 
 @pytest.mark.verilator
+def test_a_picture_waits_in_memory_while_an_engine_computes(built):
+    """No picture is lost, though the engine is not done when the next one begins."""
+    made = built(
+        "--board", "icebreaker", "--arch", "engine", "--source", "dvp:fps=90", is_slow=True,
+        pictures=6,
+    )  # fmt: skip
+    [source] = map(source_of, made.folder.manifest["sources"])
+    clk_hz = round(made.folder.plan.clock_mhz * 1e6)
+    assert source.waiting
+    assert replace(source, waiting=False).pictures_taken(made.folder.plan.interval, clk_hz) < 90
+    found = see(made.folder, made.pictures)
+    require_seen(found)
+    assert (found.sent, found.computed, found.lost) == (6, 6, 0)
+    assert [picture.times for picture in found.pictures] == [1] * 6
+
+
+@pytest.mark.verilator
 def test_a_camera_that_does_not_answer_is_told(built):
     made = built("--board", "icebreaker", "--source", "dvp", "--freq", "12")
     found = see(made.folder, made.pictures, answers=False)
@@ -153,6 +170,7 @@ def wished(text, feed=None):
         ("dvp:pixels=rgb565", None, "HM01B0 sends no 'rgb565'; it sends grey: pixels=NAME"),
         ("dvp:camera=ov7670,lines=4", None, "no port of 4 lines; give lines=8"),
         ("dvp:fps=-1", None, "fps=-1 is no number of pictures"),
+        ("dvp:fps=150", None, "HM01B0 sends 120.9 pictures per second at most, and fps=150 are"),
         ("dvp:rate=3", None, "the source dvp has no option 'rate'; its options are camera, pixels"),
         ("dvp:lines=few", None, "'few' is no value of lines, an option of the source dvp"),
         ("i2s:rate=3", None, "the source i2s has no option 'rate'; it has no options"),
@@ -170,7 +188,9 @@ def test_says_what_it_cannot_give(text, feed, message):
 def test_says_what_it_needs():
     source = wished("dvp:lines=4,fps=10")
     assert source.pins["cam_data"].width == 4
-    assert source.frames_per_second == 10
+    # every twelfth one, less the time of a picture's rows
+    spacing = 376 * 132 / 6e6
+    assert source.frames_per_second == pytest.approx(1 / (12 * spacing - spacing * ROWS / 132))
     assert Dvp.from_json(json.loads(json.dumps(source.to_json()))) == source
     assert dict(find_source("dvp:lines=4,fps=10").options).items() <= source.given.items()
     with pytest.raises(TargetError, match=r"10 MHz or more.*12 MHz give it 6; choose a faster"):
@@ -181,6 +201,40 @@ def test_says_what_it_needs():
     with pytest.raises(TargetError, match=f"in {most:,} cycles at 36.75 MHz.*--target-fps 509"):
         streaming.check_interval(most + 1, 36_750_000)
     wished("dvp").check_interval(1 << 30, 36_750_000)
+    alone = wished("dvp:fps=60")
+    alone.check_interval(300_000, 36_750_000)
+    with pytest.raises(
+        TargetError,
+        match=r"sends 92.56, and the network, with 350,000 cycles each, "
+        r"takes 46.28 of them \(92.56 if one could wait.*give fps=46.2, or a greater",
+    ):
+        alone.check_interval(350_000, 36_750_000)
+
+
+def test_pictures_that_are_taken():
+    """The engine is done as the next picture's rows begin, or the next picture waits."""
+    spacing = 376 * 8 * 132
+    # as many cycles as codes pass while these come
+    rest = spacing - 376 * 8 * ROWS + ROWS * COLUMNS
+    clk_hz, sends = 36_750_000, 36_750_000 / (376 * 8 * 132)
+    plain, waits = wished("dvp"), replace(wished("dvp"), waiting=True)
+    for source, cycles, share in (
+        (plain, rest, 1), (plain, rest + 1, 1 / 2),
+        (waits, spacing, 1), (waits, 2 * spacing, 1 / 2), (plain, 2 * spacing, 1 / 3),
+    ):  # fmt: skip
+        assert source.pictures_taken(cycles, clk_hz) == pytest.approx(share * sends, rel=5e-3)
+    between = waits.pictures_taken(spacing * 5 // 4, clk_hz)
+    assert between == pytest.approx(sends * 4 / 5, rel=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("text", "may_wait", "waiting"),
+    [("dvp", True, True), ("dvp", False, False), ("dvp:fps=46", True, False),
+     ("dvp:fps=47", True, True)],
+)  # fmt: skip
+def test_a_picture_waits_where_that_gives_what_is_wanted(text, may_wait, waiting):
+    found = wished(text, fed(interval=350_000, clk_hz=36_750_000, may_wait=may_wait))
+    assert found.waiting == waiting
 
 
 @pytest.mark.parametrize("camera", CAMERAS, ids=lambda camera: camera.name)
@@ -217,7 +271,8 @@ def test_bytes_of_a_camera(rng):
 LAYOUT = beat_layout(bits=8, signed=True, lanes=1)
 SHAPE = {
     "rows": 2, "columns": 3, "channels": 1, "step": 1, "top": 1, "left": 1,
-    "lines": 8, "clock_divider": 4, "vsync_in_frame": True, "address": 0x24, "register_bytes": 1,
+    "waiting": False, "lines": 8, "clock_divider": 4, "vsync_in_frame": True, "address": 0x24,
+    "register_bytes": 1,
     "writes": ((1, 2),), "quarter": 8, "wait": 2,
 }  # fmt: skip
 
@@ -294,6 +349,16 @@ def test_a_picture_that_comes_too_early_is_dropped(pictures):
     """The accelerator holds a frame until the third picture has begun."""
     found, lost = receive(pictures, alone=True, inside=lambda cycle: 60 < cycle < 200)
     assert (found, lost) == (expected(pictures[[0, 2]]), 1)
+
+
+def test_a_whole_picture_waits(pictures):
+    """Nothing is taken until the second one has begun: the first one is whole, the second lost."""
+    found, lost = receive(
+        pictures, alone=True, waiting=True, ready=lambda cycle: cycle > 230, inside=lambda cycle: 1
+    )
+    assert (found, lost) == (expected(pictures[[0, 2]]), 1)
+    slow = receive(pictures, alone=True, waiting=True, ready=lambda cycle: cycle % 3 == 0)
+    assert slow == (expected(pictures), 0)
 
 
 def test_bytes_that_nobody_takes_are_missed_in_whole_pictures(pictures):

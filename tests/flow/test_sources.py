@@ -10,6 +10,7 @@ from nnef_hw.boards.interfaces import find_sink, find_source
 from nnef_hw.flow.sources import bind_sources, wanted_rate
 from nnef_hw.frontend import save
 from nnef_hw.frontend.audio_front import LogMelFront, put_in_front
+from nnef_hw.hardware.devices import Resources
 from nnef_hw.testing import GraphBuilder
 
 FRONT = """front = "log_mel"
@@ -74,10 +75,28 @@ def test_an_engine_takes_one_picture_at_a_time(arch, alone, rng):
     """Its next frame may enter a little before the last one has left; it waits all the same."""
     net = GraphBuilder("eye")
     graph = net.build(net.conv(net.input("x", [1, 1, 24, 32]), rng.normal(size=(2, 1, 3, 3))))
-    port = SimpleNamespace(image=(24, 32, 1))
-    plan = SimpleNamespace(arch=arch, inputs=(port,), interval=99, latency=100)
+    port = SimpleNamespace(image=(24, 32, 1), bits=8, lanes=1, beats=24 * 32)
+    plan = SimpleNamespace(
+        arch=arch, inputs=(port,), interval=99, latency=100, clock_mhz=24.0, device="up5k",
+        resources=Resources(bram=28),
+    )  # fmt: skip
     [source] = bind_sources([find_source("dvp")], graph, plan)
     assert (source.alone, source.rows, source.columns) == (alone, 24, 32)
+    assert not source.waiting
+
+
+@pytest.mark.parametrize(("bram", "waiting"), [(28, True), (29, False)])
+def test_a_picture_waits_if_block_ram_is_left(bram, waiting, rng):
+    """An UP5K has 30, and 768 codes take 2 of them."""
+    net = GraphBuilder("eye")
+    graph = net.build(net.conv(net.input("x", [1, 1, 24, 32]), rng.normal(size=(2, 1, 3, 3))))
+    port = SimpleNamespace(image=(24, 32, 1), bits=8, lanes=1, beats=24 * 32)
+    plan = SimpleNamespace(
+        arch="engine", inputs=(port,), interval=190_000, clock_mhz=24.0, device="up5k",
+        resources=Resources(bram=bram),
+    )  # fmt: skip
+    [source] = bind_sources([find_source("dvp")], graph, plan)
+    assert source.waiting == waiting
 
 
 def test_a_plan_says_which_boards_keep_up(ear, cli):

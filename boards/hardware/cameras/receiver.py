@@ -5,26 +5,25 @@ from amaranth.lib import cdc, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from nnef_hw.boards.hardware.cameras.open_drain import OpenDrainPads
+from nnef_hw.boards.hardware.cameras.queues import LineQueue, PictureQueue
 from nnef_hw.boards.hardware.cameras.sequencer import RegisterSequencer
-from nnef_hw.hardware.geometry.blockram import Tiling
 from nnef_hw.host.protocol import LOST_BITS
-from nnef_hw.rtl.base.memory import TiledMemory
 from nnef_hw.rtl.streams.stream import Fifo
 
 __all__ = ["DvpReceiver"]
 
 BITS = 8
-LINES_THAT_WAIT = 2
 
 
 class DvpReceiver(wiring.Component):
     """Bytes of the middle of a camera's pictures, as codes of a network's frames.
 
     The lowest byte is the lowest code. The pixel clock is sampled: data and HREF count as it rises.
-    A picture is taken from its first row on, once the camera's registers are written, and if the
-    one before is complete and, with ``alone``, has left the accelerator. Others are lost, and
-    counted. So are pictures with too few bytes, or whose bytes the accelerator has not taken in
-    time; what is missing is filled with zeros, so that every frame has all its codes.
+    As the first row that is taken begins, a picture is taken or lost. It is taken once the camera's
+    registers are written, and if the one before is complete and, with ``alone``, has left the
+    accelerator. With ``waiting`` that one may still be computed: the next one waits in block RAM.
+    Lost pictures are counted. So are those with too few bytes, or whose bytes the accelerator has
+    not taken in time; what is missing is filled with zeros, so that every frame has all its codes.
 
     Parameters
     ----------
@@ -38,6 +37,8 @@ class DvpReceiver(wiring.Component):
         Where the part begins that is taken.
     alone : bool
         A frame waits until the accelerator is empty.
+    waiting : bool
+        A whole picture may wait for that; the accelerator takes it with a beat per cycle.
     lines : int
         Data lines: 8, or 4 on which the upper half of a byte comes first.
     clock_divider : int
@@ -67,8 +68,9 @@ class DvpReceiver(wiring.Component):
         Pictures that were lost since the reset; it stays at its greatest value.
     """
 
-    def __init__(self, layout, *, rows, columns, channels, step, top, left, alone, lines,
-                 clock_divider, vsync_in_frame, address, register_bytes, writes, quarter, wait):
+    def __init__(self, layout, *, rows, columns, channels, step, top, left, alone, waiting,
+                 lines, clock_divider, vsync_in_frame, address, register_bytes, writes, quarter,
+                 wait):
         data = layout["data"].shape
         self.code, self.lanes = Shape.cast(data.elem_shape), data.length
         if self.code.width != BITS or self.lanes not in {1, channels}:
@@ -78,12 +80,18 @@ class DvpReceiver(wiring.Component):
                              f"and {clock_divider} cycles")
         self.layout, self.rows, self.columns, self.channels = layout, rows, columns, channels
         self.step, self.top, self.left = step, top, left
-        self.alone, self.lines, self.clock_divider = alone, lines, clock_divider
+        self.alone, self.waiting = alone, waiting
+        self.lines, self.clock_divider = lines, clock_divider
         self.vsync_in_frame = vsync_in_frame
         self.sequencer = RegisterSequencer(
             address=address, register_bytes=register_bytes, writes=writes, quarter=quarter,
             wait=wait)
         self.beats = rows * columns * channels // self.lanes
+        if waiting:
+            self.queue = PictureQueue(layout, self.beats)
+        else:
+            self.queue = Fifo(layout) if alone else LineQueue(
+                layout, columns * channels // self.lanes)
         self.pads = (OpenDrainPads("cam_sda"),)
         super().__init__({
             "cam_xclk": Out(1), "cam_pclk": In(1), "cam_vsync": In(1), "cam_href": In(1),
@@ -148,8 +156,8 @@ class DvpReceiver(wiring.Component):
         with m.If(starts):
             m.d.sync += part.eq(0)
         in_row = self._along(m, "column", ends, starts, self.left, self.columns)
-        in_column = self._along(m, "row", self.line_ends, self.begins, self.top, self.rows)
-        wanted = valid & in_row & in_column
+        self.in_rows = self._along(m, "row", self.line_ends, self.begins, self.top, self.rows)
+        wanted = valid & in_row & self.in_rows
         return wanted & (part < self.channels) if self.channels < self.step else wanted
 
     @staticmethod
@@ -170,9 +178,10 @@ class DvpReceiver(wiring.Component):
 
     def _frames(self, m, wanted, byte):
         """Put bytes together to frames with all their codes, which wait in a queue."""
+        m.submodules.queue = queue = self.queue
         taking, filling, loses = Signal(), Signal(), Signal()
         count = Signal(range(self.beats))
-        pushes, room = Signal(), Signal()
+        pushes = Signal()
         payload = Signal(self.layout)
         is_last = count == self.beats - 1
         # the lowest byte is the lowest code
@@ -190,10 +199,13 @@ class DvpReceiver(wiring.Component):
             complete = lane == self.lanes - 1
         zero = (1 << BITS - 1) if self.code.signed else 0
         m.d.comb += [
-            pushes.eq(room & (filling | (taking & wanted & complete))),
+            pushes.eq(queue.i.ready & (filling | (taking & wanted & complete))),
             payload.last.eq(is_last),
             *(payload.data[n].eq(Mux(filling, zero, x)) for n, x in enumerate([*kept, code])),
+            queue.i.payload.eq(payload),
+            queue.i.valid.eq(pushes),
         ]
+        wiring.connect(m, queue.o, wiring.flipped(self.o))
         with m.If(pushes):
             m.d.sync += count.eq(Mux(is_last, 0, count + 1))
             with m.If(is_last):
@@ -202,9 +214,20 @@ class DvpReceiver(wiring.Component):
         with m.If(self.ends & taking & ~(pushes & is_last)):
             m.d.sync += [taking.eq(0), filling.eq(1)]
             m.d.comb += loses.eq(1)
-        with m.If(self.begins & self.sequencer.done):
+        # a picture that ends before its first row is none that could be taken
+        expected = Signal()
+        with m.If(self.begins):
+            m.d.sync += expected.eq(self.sequencer.done)
+        with m.If(self.ends):
+            m.d.sync += expected.eq(0)
+            with m.If(expected):
+                m.d.comb += loses.eq(1)
+        with m.Elif(expected & self.in_rows):
+            m.d.sync += expected.eq(0)
             waits = taking | filling | (count != 0)
-            if self.alone:
+            if self.waiting:
+                waits |= ~queue.empty
+            elif self.alone:
                 waits |= self.inside | self.o.valid
             with m.If(waits):
                 m.d.comb += loses.eq(1)
@@ -212,37 +235,3 @@ class DvpReceiver(wiring.Component):
                 m.d.sync += taking.eq(1)
         with m.If(loses & ~self.lost.all()):
             m.d.sync += self.lost.eq(self.lost + 1)
-        if self.alone:
-            self._through_registers(m, payload, pushes, room)
-        else:
-            self._through_memory(m, payload, pushes, room)
-
-    def _through_registers(self, m, payload, pushes, room):
-        m.submodules.queue = queue = Fifo(self.layout)
-        m.d.comb += [queue.i.payload.eq(payload), queue.i.valid.eq(pushes), room.eq(queue.i.ready)]
-        wiring.connect(m, queue.o, wiring.flipped(self.o))
-
-    def _through_memory(self, m, payload, pushes, room):
-        line = self.columns * self.channels // self.lanes
-        depth = 1 << max(4, (LINES_THAT_WAIT * line - 1).bit_length())
-        width = len(payload.as_value())
-        tiling = Tiling(depth, width, depth, width)
-        m.submodules.queue = queue = TiledMemory(tiling, writable=True)
-        first, end = Signal(range(2 * depth)), Signal(range(2 * depth))
-        is_read = Signal()
-        m.d.comb += [
-            room.eq((first ^ end) != depth),
-            queue.write_data.eq(payload.as_value()),
-            queue.write_address.eq(end),
-            queue.write_enable.eq(pushes),
-            queue.read_enable.eq(1),
-            queue.read_address.eq(first),
-            self.o.valid.eq(is_read),
-            self.o.payload.eq(queue.read_data),
-        ]
-        with m.If(pushes):
-            m.d.sync += end.eq(end + 1)
-        # A word is there a cycle behind its address: it waits until it is taken.
-        m.d.sync += is_read.eq(Mux(is_read, ~self.o.ready, first != end))
-        with m.If(self.o.valid & self.o.ready):
-            m.d.sync += first.eq(first + 1)
