@@ -15,6 +15,8 @@ __all__ = ["RemoveIdentity"]
 class RemoveIdentity(Pass):
     """Remove ``copy``, ``dropout``, and operators on shapes, windows and parts without an effect.
 
+    So is a ``select`` by a constant that is the same everywhere.
+
     A removed node's result that is a graph output gives its name to the tensor before it.
     Left alone: an identity between a graph input (or another output) and a graph output, which
     becomes a ``reshape`` to the same shape; a result with a quantization of its own.
@@ -24,10 +26,11 @@ class RemoveIdentity(Pass):
         """Return the rewritten graph."""
         editor = Editor(graph)
         for node in graph.nodes:
-            if not _is_identity(graph, node):
+            handed_on = _handed_on(graph, node)
+            if handed_on is None:
                 editor.keep(node)
                 continue
-            source, result = editor.resolve(node.inputs[0]), node.outputs[0]
+            source, result = editor.resolve(handed_on), node.outputs[0]
             if result not in graph.outputs:
                 editor.alias(result, source)
                 continue
@@ -37,10 +40,28 @@ class RemoveIdentity(Pass):
                 if node.op == "reshape":
                     editor.keep(node)
                 else:
-                    editor.emit(replace(node, op="reshape", attrs=attrs))
+                    editor.emit(replace(node, op="reshape", inputs=(handed_on,), attrs=attrs))
                 continue
             editor.rename(source, result)
         return editor.finish()
+
+
+def _handed_on(graph: Graph, node: Node) -> str | None:
+    """Return the operand that is a node's result, None if there is none."""
+    if node.op == "select":
+        return _only_choice(graph, node)
+    return node.inputs[0] if _is_identity(graph, node) else None
+
+
+def _only_choice(graph: Graph, node: Node) -> str | None:
+    """Return the choice that a constant makes everywhere."""
+    condition = graph.tensor(node.inputs[0]).data
+    if condition is None or not condition.size or (condition != condition.flat[0]).any():
+        return None
+    chosen, result = node.inputs[1 if condition.flat[0] else 2], graph.tensor(node.outputs[0])
+    tensor = graph.tensor(chosen)
+    is_same = tensor.data is None and tensor.shape == result.shape and result.quant is None
+    return chosen if is_same else None
 
 
 def _is_identity(graph: Graph, node: Node) -> bool:

@@ -1,5 +1,7 @@
 """What hands its input on is dropped; results keep their names."""
 
+import numpy as np
+import pytest
 from simplified import canonical_ops, check
 
 from nnef_hw.testing import GraphBuilder
@@ -30,3 +32,23 @@ def test_a_slice_of_everything_is_nothing(rng):
     x = g.op("tanh", g.input("x", [1, 2, 4, 4]))
     x = g.op("slice", x, axes=[1, 2], begin=[0, 0], end=[2, 4], stride=[1, 1])
     assert canonical_ops(g.build(g.op("nearest_upsample", x, factor=[1, 1])), rng) == ["tanh"]
+
+
+@pytest.mark.parametrize("chosen", [True, False])
+def test_a_constant_choice_of_one_operand_everywhere_is_nothing(chosen, rng):
+    """What is not chosen need not be finite; ONNX's Attention guards hidden rows so."""
+    g = GraphBuilder()
+    x = g.op("tanh", g.input("x", [1, 4]))
+    condition = g.constant("c", np.full((1, 1), chosen), dtype="logical")
+    other = g.constant("other", np.asarray(np.nan))
+    g.op("select", condition, *((x, other) if chosen else (other, x)), name="out")
+    graph = check(g.build(), rng, ["tanh"])
+    assert graph.nodes[0].name == "out"
+
+
+def test_a_constant_choice_that_differs_stays(rng):
+    g = GraphBuilder()
+    x = g.op("tanh", g.input("x", [1, 4]))
+    condition = g.constant("c", np.array([[True, False, True, True]]), dtype="logical")
+    g.op("select", condition, x, 0.5)
+    assert len(canonical_ops(g.build(), rng)) > 1
