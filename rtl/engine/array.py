@@ -75,7 +75,7 @@ class EngineArray(wiring.Component):
         Whether the word after the one that was written last is written next, not that of the
         address; an instruction begins. Only if there are such layers.
     adds : In(1)
-        Results leave ``slow_pace`` cycles apart; only if that is more than one.
+        Results leave ``slow_pace`` cycles apart; only if all others leave one by one.
     codes : In(lanes * 8)
         Unsigned codes, lane 0 lowest.
     weights : In(rows * lanes * 8)
@@ -96,7 +96,7 @@ class EngineArray(wiring.Component):
             "weights": In(part.array.products * CODE_BITS),
             "result": Out(sums_layout(part)),
             **({"inverts": In(1)} if part.has(Minima) else {}),
-            **({"adds": In(1)} if part.pipeline.slow_pace > 1 else {}),
+            **({"adds": In(1)} if part.pipeline.slow_pace > part.requantizer.cycles else {}),
             **({"gathers": In(1)} if part.has(Gather) else {}),
             **({"packs": In(1), "begin": In(1)} if _packs(part) else {}),
         })
@@ -211,8 +211,9 @@ class EngineArray(wiring.Component):
         pace = part.pipeline.slow_pace
         if pace > 1:
             tick = Signal(range(pace))
-            m.d.sync += tick.eq(Mux(keep | ~self.adds, 0, tick + 1))
-            leaves, moves = tick == 0, ~self.adds | (tick == pace - 1)
+            at_once = ~self.adds if hasattr(self, "adds") else Const(0)
+            m.d.sync += tick.eq(Mux(keep | at_once, 0, tick + 1))
+            leaves, moves = tick == 0, at_once | (tick == pace - 1)
         with m.If(keep | moves):
             for n, total in enumerate(kept):
                 following = kept[n + together] if n + together < part.array.rows else total

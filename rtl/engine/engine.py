@@ -199,7 +199,7 @@ class SharedEngine(wiring.Component):
             if part.has(SharedBank):
                 first = requantizer.o.valid & requantizer.o.first
                 m.d.comb += sequencer.other_soon.eq(first if slowly else requantizer.soon)
-            if slowly:
+            if hasattr(array, "adds"):
                 m.d.comb += array.adds.eq(parameters.adds)
             if slowly and part.codes.single_port:
                 # What is in the bank that is read does not meet what is written.

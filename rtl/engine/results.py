@@ -48,7 +48,7 @@ def limited(value, low, high):
 class EngineRequantizer(wiring.Component):
     """Add a bias, multiply by a factor, shift, round, clip; never waiting.
 
-    It takes ``results`` results per cycle.
+    It takes ``results`` results per cycle, or one result every ``cycles`` of its part.
 
     Golden model: :meth:`nnef_hw.arithmetic.numerics.Requant.apply` of ``acc + bias``, of unsigned
     codes. The shift is the same for all layers: factors of those that have a smaller one are scaled
@@ -155,10 +155,48 @@ class EngineRequantizer(wiring.Component):
         rounding = part.find(SecondRounding)
         more_bits = 0 if rounding is None else rounding.more_shift_bits
         digits = Signal(factor_bits + more_bits, reset_less=True)
+        given = biased << part.requantizer.extra_bits, factor | (shift << factor_bits)
+        if part.requantizer.is_serial:
+            product = self._product_in_turn(m, platform, operand, digits, given)
+        else:
+            m.d.sync += [operand.eq(given[0]), digits.eq(given[1])]
+            product, digits = self._product(m, platform, own, operand, digits)
+
+        # Nothing is added below the bit that rounds.
+        final_shift = part.requantizer.shift + part.requantizer.extra_bits - factor_bits
+        halves = product >> (final_shift - 1)
+        if rounding is not None:
+            halves = self._rounded_first(m, rounding, halves, digits)
+        rounded = Signal(signed(max(len(halves), CODE_BITS + 1) + 1), reset_less=True)
+        code = Signal(CODE_BITS, reset_less=True)
+        zero_point = self.parameters.zero_point
         m.d.sync += [
-            operand.eq(biased << part.requantizer.extra_bits),
-            digits.eq(factor | (shift << factor_bits)),
-        ]  # fmt: skip
+            rounded.eq((halves + Cat(1, zero_point, 0).as_signed()) >> 1),
+            code.eq(limited(rounded, self.parameters.low, self.parameters.high)),
+        ]
+        return code
+
+    def _product_in_turn(self, m, platform, operand, digits, given):
+        """Return the product of what was given with the last valid result, digit by digit.
+
+        It is there for a cycle, ``stages`` after the one in which that is in the registers.
+        """
+        width, late = self.part.requantizer.digit_bits, self.part.pipeline.constant_cycles - 1
+        valid = delayed(m, self.i.valid, late, name="begins", is_flag=True)
+        product = Signal(signed(len(operand)), name="product", reset_less=True)
+        partial = chained_multiply_add(
+            m, platform, product, digits[:width], operand, width=len(operand) + width,
+            name="partial",
+        )  # fmt: skip
+        with m.If(valid):
+            m.d.sync += [operand.eq(given[0]), digits.eq(given[1]), product.eq(0)]
+        with m.Else():
+            m.d.sync += [digits.eq(digits >> width), product.eq(partial >> width)]
+        return product
+
+    def _product(self, m, platform, own, operand, digits):
+        """Return the product, multiplied by a digit after the other, and digits that are left."""
+        part, rounding = self.part, self.part.find(SecondRounding)
         product = Const(0, signed(len(operand)))
         for n in range(part.requantizer.stages):
             partial = chained_multiply_add(
@@ -176,20 +214,7 @@ class EngineRequantizer(wiring.Component):
                 operand = delayed(m, operand, 1, name=f"operand{n}_")
             if n + 1 < part.requantizer.stages or rounding is not None:
                 digits = delayed(m, digits[part.requantizer.digit_bits :], 1, name=f"digits{n}_")
-
-        # Nothing is added below the bit that rounds.
-        final_shift = part.requantizer.shift + part.requantizer.extra_bits - factor_bits
-        halves = product >> (final_shift - 1)
-        if rounding is not None:
-            halves = self._rounded_first(m, rounding, halves, digits)
-        rounded = Signal(signed(max(len(halves), CODE_BITS + 1) + 1), reset_less=True)
-        code = Signal(CODE_BITS, reset_less=True)
-        zero_point = self.parameters.zero_point
-        m.d.sync += [
-            rounded.eq((halves + Cat(1, zero_point, 0).as_signed()) >> 1),
-            code.eq(limited(rounded, self.parameters.low, self.parameters.high)),
-        ]
-        return code
+        return product, digits
 
     def _rounded_first(self, m, rounding, halves, shift):
         """Return results in halves that are rounded and shifted farther, two cycles later.

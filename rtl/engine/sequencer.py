@@ -310,8 +310,9 @@ class EngineSequencer(wiring.Component):
             left = Mux(silent == 0, 0, silent - 1)
             m.d.sync += silent.eq(Mux(ended[PASS_LEVEL], parameters.silent, left))
         results = Signal(part.layout.bits("results"))
-        # Where results leave more slowly than that, passes have as many words.
-        hold = Signal(range(part.array.rows))
+        # Where sums of two tensors alone leave more slowly, passes have as many words.
+        pace = part.pipeline.pace(adds=False)
+        hold = Signal(range(part.array.rows * pace))
         ends = (moves[PASS_LEVEL] & (silent == 0)) | gathers
         m.d.comb += [
             is_first.eq((Cat(*counters[:PASS_LEVEL]) == 0) | gathers),
@@ -320,7 +321,8 @@ class EngineSequencer(wiring.Component):
             results.eq(Mux(ended[PASS_LEVEL], parameters.last_results, parameters.results)),
         ]
         with m.If(issue & keep):
-            m.d.sync += hold.eq(results - 1)
+            last = results - 1
+            m.d.sync += hold.eq(last if pace == 1 else Cat(Const(pace - 1), last))
         with m.Elif(hold != 0):
             m.d.sync += hold.eq(hold - 1)
         flags = {

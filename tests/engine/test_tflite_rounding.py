@@ -104,11 +104,14 @@ def network(rng, size):
     return builder.build().replaced(rounding="tflite")
 
 
-@pytest.mark.parametrize(("size", "ring_words"), [(1, 0), (3, 32)], ids=["memory", "stream"])
-def test_a_network(fix, run_engine, rng, size, ring_words):
+@pytest.mark.parametrize(
+    ("size", "ring_words", "cycles"), [(1, 0, 1), (3, 32, 1), (1, 0, 8)],
+    ids=["memory", "stream", "slow"],
+)  # fmt: skip
+def test_a_network(fix, run_engine, rng, size, ring_words, cycles):
     """Convolutions round twice, linear layers once; sums, means and averages in their ways."""
     graph = fix(network(rng, size), rounding="tflite")
-    plan = planned(graph, ring_words=ring_words)
+    plan = planned(graph, ring_words=ring_words, result_cycles=cycles)
     engine = plan.design.engine
     assert engine.has(SecondRounding)
     assert "rounds_once" in engine.fields
@@ -134,9 +137,10 @@ def test_both_roundings(fix, run_engine, rng, rounds_once):
         nodes=(node.with_attrs(requant=requant),),
         tensors={**graph.tensors, weights.name: weights},
     )
-    plan = planned(graph)
-    assert plan.design.engine.find(SecondRounding).more_shift_bits == 3
-    run_engine(plan, graph, frames=1)
+    for cycles in (1, 8):
+        plan = planned(graph, result_cycles=cycles)
+        assert plan.design.engine.find(SecondRounding).more_shift_bits == 3
+        run_engine(plan, graph, frames=1)
 
 
 @pytest.mark.parametrize("name", ["network", "AVERAGE_POOL_2D-1-int8", "AVERAGE_POOL_2D-0-uint8"])

@@ -29,9 +29,15 @@ RESULTS = (1, 2, 4, 8, 16)
 """Results that may leave per cycle, at most the lanes, one by one where single-port RAM is used."""
 UNIT_PACES = (2, 4, 8, 16)
 """Cycles per code that units may take, instead of one, which have fewer stages then."""
+RESULT_CYCLES = (4, 8)
+"""Cycles in which a result of the smallest array may leave, instead of one, where LUTs are short.
+
+A larger array has more results per pass, which would take as long as with fewer rows.
+"""
 LEAST_GAIN = 0.97
 """How many times as many cycles twice as many results, or pixels in units, may take, at most."""
 _NAMES = {"lut": "LUTs", "dsp": "DSP blocks", "bram": "block RAMs", "spram": "single-port RAMs"}
+_LEAST_PRODUCTS = 16
 MOST_CROWDED = 1.1
 """How many times as many cycles are given for room in the device, at most."""
 WORTH_LOGIC = 1.05
@@ -156,9 +162,32 @@ def _with_shape(
         design = Design(network, shape, target.device, batch=batch)
         plans = list(_with_units(design.changed(unit_ways=ways), target, clock_mhz))
         yield from plans
+        if size.rows * size.lanes == _LEAST_PRODUCTS and size.results == 1:
+            yield from _with_slow_results(design, plans, target, clock_mhz)
         rows = design.program.slide_rows
         is_crowded = _is_crowded(plans, target.device)
         shape = shape._replace(sliding=rows - 1) if rows > 1 and is_crowded else None
+
+
+def _with_slow_results(
+    design: Design, plans: Sequence[EnginePlan], target: Target, clock_mhz: float | None
+) -> Iterator[EnginePlan]:
+    """Yield a design whose results leave cycles apart, if LUTs are short in all that is faster.
+
+    Parameters
+    ----------
+    plans
+        Those whose results leave one by one.
+    """
+    device = target.device
+    for cycles in RESULT_CYCLES:
+        fitting = [plan for plan in plans if not list(_short(plan.resources, device))]
+        # Where units take the more cycles the fewer LUTs there are, room for them is worth some.
+        has_room = fitting and not design.program.units.peers
+        if has_room or not _is_crowded(plans, device):
+            return
+        plans = list(_with_units(design.changed(result_cycles=cycles), target, clock_mhz))
+        yield from plans
 
 
 def _with_units(design: Design, target: Target, clock_mhz: float | None) -> Iterator[EnginePlan]:

@@ -41,6 +41,7 @@ _PROGRAMMING = frozenset({
     "unit_ways",
     "unit_pace",
     "lut_matrices",
+    "result_cycles",
 })
 """Choices that decide about places, and besides about the program and its engine."""
 
@@ -75,6 +76,8 @@ class Design:
         Pixels that pass units at once, and cycles per code that these may take.
     lut_matrices
         Whether codes that are weights are in LUT RAM.
+    result_cycles
+        Cycles in which a result leaves, of an engine whose requantizer multiplies digits in turn.
     """
 
     network: Network
@@ -93,6 +96,7 @@ class Design:
     lut_matrices: bool = chosen(False, "lut_matrices")
     unit_ways: int = chosen(1, "unit_ways")
     unit_pace: int = chosen(1, "unit_pace")
+    result_cycles: int = chosen(1, "result_cycles")
 
     def changed(self, **choices: Any) -> Design:
         """Return it with other choices, and all of it that they do not decide about.
@@ -128,7 +132,7 @@ class Design:
         return Program(
             self.placement, self.ring_words, self.existing,
             self._has_residents, self.packs_weights, self.unit_ways, self.unit_pace,
-            self.lut_matrices,
+            self.lut_matrices, self.result_cycles,
         )  # fmt: skip
 
     @cached_property

@@ -90,6 +90,8 @@ class Program:
         Pixels that pass units at once, and cycles per code that these may take.
     lut_matrices
         Whether codes that are weights are in LUT RAM.
+    result_cycles
+        Cycles in which a result leaves: 1, or as many as sums of two tensors bit by bit take.
     """
 
     placement: Placement
@@ -100,6 +102,7 @@ class Program:
     unit_ways: int = 1
     unit_pace: int = 1
     lut_matrices: bool = False
+    result_cycles: int = 1
 
     @property
     def layers(self) -> tuple[EngineLayer, ...]:
@@ -180,8 +183,10 @@ class Program:
     def residual_cycles(self) -> int:
         """Cycles per sum of two codes: as many as no pass waits for, since few cells do then.
 
-        One where several results leave together.
+        One where several results leave together; where all leave more slowly, as many as they take.
         """
+        if self.result_cycles > 1:
+            return self.result_cycles
         passes = [
             (words, results)
             for layer in self.layers

@@ -163,12 +163,15 @@ def _requantizer(
 ) -> SharedRequantizer:
     factors = [factor for layer in program.layers for factor in program.factors(layer)]
     bits, together = max(factors, default=1).bit_length(), array.results
-    digit_bits = min(_DIGITS, bits)
+    cycles = program.result_cycles
+    digit_bits = min(_DIGITS, bits) if cycles == 1 else -(-bits // (cycles - 1))
     if program.ring_words:
         more = [x.more_shift_bits for x in features if isinstance(x, SecondRounding)]
         spare = -together * (array.acc_bits + bits + sum(more)) % BEAT_BITS
         bits += min(spare // together, -bits % digit_bits)
-    return SharedRequantizer(factor_bits=bits, shift=program.shift, digit_bits=digit_bits)
+    return SharedRequantizer(
+        factor_bits=bits, shift=program.shift, digit_bits=digit_bits, cycles=cycles
+    )
 
 
 def _is_fast(program: Program) -> bool:

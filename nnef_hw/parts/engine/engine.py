@@ -22,6 +22,7 @@ from nnef_hw.parts.engine.fields import Fact, Record
 from nnef_hw.parts.engine.pipeline import EnginePipeline
 from nnef_hw.parts.engine.program import BEAT_BITS, Layout, beats_of
 from nnef_hw.parts.engine.requantizer import SecondRounding, SharedRequantizer
+from nnef_hw.parts.engine.residual import TensorSums
 from nnef_hw.parts.engine.sequencer import Sequencer
 from nnef_hw.parts.engine.sizes import CODE_BITS, LEVELS
 from nnef_hw.parts.engine.supply import Ring, Supply
@@ -69,6 +70,9 @@ class Engine:
         is_slow = self.pipeline.slow_pace > 1
         if self.array.results > 1 and (self.codes.single_port is not None or is_slow):
             raise ValueError("Engine results leave one by one to single-port RAM, and bit by bit")
+        sums = self.find(TensorSums)
+        if self.requantizer.is_serial and sums and sums.cycles != self.requantizer.cycles:
+            raise ValueError("Engine sums of two tensors take as many cycles as other results")
         if self.has(Residents) and (self.ring is None or self.codes.single_port is None):
             raise ValueError("Engine residents need a stream, and codes in single-port RAM")
 

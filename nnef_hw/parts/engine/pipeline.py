@@ -124,13 +124,13 @@ class EnginePipeline:
 
     @cached_property
     def slow_pace(self) -> int:
-        """Cycles per result of a layer to which another tensor is added."""
+        """Cycles per result of a layer to which another tensor is added, if there are any."""
         residual = self._find(TensorSums)
-        return 1 if residual is None else residual.cycles
+        return max(self.requantizer.cycles, 1 if residual is None else residual.cycles)
 
     def pace(self, *, adds: bool) -> int:
         """Return the cycles from a result of a pass to the next one."""
-        return self.slow_pace if adds else 1
+        return self.slow_pace if adds else self.requantizer.cycles
 
     @cached_property
     def setup(self) -> int:
@@ -204,10 +204,10 @@ class EnginePipeline:
         [supply] = [x for x in self.features if isinstance(x, Supply)]
         groups = array.rows // array.results
         ended = 1
-        for pace in {1, self.slow_pace}:
+        for pace in {self.pace(adds=False), self.slow_pace}:
             needed = self.keep_stage(by_lane=False) + groups * pace + 1
-            # A pass that is added bit by bit has at least so many words.
-            words = array.lanes * pace if pace > 1 else 2
+            # A pass that alone is added bit by bit has at least so many words.
+            words = array.lanes * pace if pace > self.pace(adds=False) else 2
             if self.setup + 1 + words < needed:
                 ended = 2
         return supply.constants - ended * max(MOST_CONSTANTS, groups)

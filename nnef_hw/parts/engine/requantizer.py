@@ -13,6 +13,9 @@ from nnef_hw.parts.engine.sizes import CODE_BITS
 
 __all__ = ["Requantized", "SharedRequantizer", "Rounding", "SecondRounding"]
 
+_SERIAL_LUTS = 100
+"""Of rounding, limits and flags, where digits are multiplied in turn."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Requantized(Record):
@@ -42,6 +45,8 @@ class SharedRequantizer(Feature):
         Width of the factors that sums are multiplied with, and the shift behind.
     digit_bits
         Bits of the factor per stage.
+    cycles
+        Cycles per result: 1; or more, where a single stage multiplies by one digit after the other.
     """
 
     label = "requantizer"
@@ -51,10 +56,23 @@ class SharedRequantizer(Feature):
     factor_bits: int = trained("factor_bits")
     shift: int = trained("shift", most="a shift of {}")
     digit_bits: int = trained("digit_bits")
+    cycles: int = 1
+
+    def __post_init__(self) -> None:
+        if self.is_serial and self.stages >= self.cycles:
+            raise ValueError(
+                f"Engine requantizer has {self.stages} digits for {self.cycles} cycles, the last "
+                "of which rounds"
+            )
+
+    @property
+    def is_serial(self) -> bool:
+        """Whether one multiplier takes digits in turn."""
+        return self.cycles > 1
 
     @property
     def stages(self) -> int:
-        """Multipliers in a row."""
+        """Digits of a factor: multipliers in a row, or cycles of one."""
         return -(-self.factor_bits // self.digit_bits)
 
     @property
@@ -67,11 +85,16 @@ class SharedRequantizer(Feature):
         return (engine.delay_memory(engine.requantizer_delay),)
 
     def luts(self, engine: EngineSizes, device: Device) -> float:
+        if self.is_serial:
+            return (self.digit_bits + 2.0) * engine.acc_bits + self.factor_bits + _SERIAL_LUTS
         of_result = (self.digit_bits + 1.0) * self.stages * engine.acc_bits
         of_result += 1.5 * self.factor_bits + self.stages * self.factor_bits / 2
         return of_result * engine.results
 
     def flip_flops(self, engine: EngineSizes) -> float:
+        if self.is_serial:
+            own = 2 * engine.acc_bits + self.factor_bits + 2 * CODE_BITS
+            return own + 3 * engine.requantizer_delay
         bits = 2 * engine.acc_bits + self.factor_bits / 2
         return engine.results * self.stages * bits + 3 * engine.requantizer_delay
 
