@@ -7,9 +7,20 @@ from collections.abc import Mapping
 from itertools import pairwise
 
 from nnef_hw.verilog.expressions import OPERATORS, Context, Expressions, bare, constant
-from nnef_hw.verilog.folding import joined
+from nnef_hw.verilog.folding import bits, joined
 from nnef_hw.verilog.names import Directions, Names, identifier, is_private
-from nnef_hw.verilog.rtlil import Assign, Bits, Cell, Memory, Module, Process, Sig, Slice, Wire
+from nnef_hw.verilog.rtlil import (
+    Assign,
+    Bits,
+    Cell,
+    Memory,
+    Module,
+    Process,
+    Sig,
+    Slice,
+    Wire,
+    width_of,
+)
 from nnef_hw.verilog.statements import INDENT, Body, Statements, merged, without_hold
 
 __all__ = ["module_text"]
@@ -290,19 +301,20 @@ class _Writer:
         return [*lines, line.rstrip(), "end"]
 
     def write_port(self, cell: Cell) -> list[str]:
-        """Write a write port, whose word is written as a whole."""
-        enables = set(cell.ports["EN"])
-        if len(enables) != 1:
-            raise ValueError(f"a write port of {cell.memory} writes parts of words")
-        (part,) = enables
-        bit: Sig = (Bits(part.digits[:1]),) if isinstance(part, Bits) else (part,)
-        enable = self.expressions.text(bit, Context.ALONE)
+        """Write a write port, of whose word all is written at once, or parts of it."""
         address = self.expressions.text(cell.ports["ADDR"], Context.ALONE)
-        data = self.expressions.text(cell.ports["DATA"], Context.WHOLE)
-        return [
-            f"always @({self._edge(cell)})",
-            f"{INDENT}if ({enable}) {self.names.of(cell.memory)}[{address}] <= {data};",
-        ]
+        word = f"{self.names.of(cell.memory)}[{address}]"
+        data = cell.ports["DATA"]
+        lines, width = [], width_of(data)
+        parts = _same_bits(cell.ports["EN"])
+        for bit, low, count in parts:
+            enable = self.expressions.text(bit, Context.ALONE)
+            own = bits(data, width - low - count, count)
+            value = self.expressions.text(own, Context.WHOLE)
+            place = word if len(parts) == 1 else f"{word}[{low + count - 1}:{low}]"
+            lines.append(f"{INDENT}if ({enable}) {place} <= {value};")
+        begin, end = ("", []) if len(parts) == 1 else (" begin", ["end"])
+        return [f"always @({self._edge(cell)}){begin}", *lines, *end]
 
     def read(self, cell: Cell) -> list[str]:
         """Write a read port; it returns what was there before a write of the same cycle."""
@@ -420,3 +432,17 @@ def _renamed(body: Body, wire: str) -> Body:
         )
         for statement in body
     ]
+
+
+def _same_bits(sig: Sig) -> list[tuple[Sig, int, int]]:
+    """Return the bits of a value, lowest first: each with its place and how often it repeats."""
+    found: list[tuple[Sig, int, int]] = []
+    width = width_of(sig)
+    for place in range(width):
+        bit = bits(sig, width - 1 - place, 1)
+        if found and found[-1][0] == bit:
+            _, low, count = found[-1]
+            found[-1] = bit, low, count + 1
+        else:
+            found.append((bit, place, 1))
+    return found

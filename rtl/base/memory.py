@@ -25,6 +25,8 @@ class TiledMemory(wiring.Component):
         Initial contents, unsigned; missing ones are 0.
     writable : bool
         Has a write port.
+    part_bits : int
+        Bits that are written together; all of a word if it is 0. Tiles have whole parts.
     registered : bool
         What a primitive reads passes a register before one of them is chosen: on an ECP5 one of its
         own.
@@ -43,7 +45,7 @@ class TiledMemory(wiring.Component):
     read_data : Out(width)
         The word, ``latency`` cycles after its address.
     write_address, write_enable, write_data : In
-        Only if ``writable``.
+        Only if ``writable``; an enable for each part, the lowest first.
 
     Attributes
     ----------
@@ -53,12 +55,17 @@ class TiledMemory(wiring.Component):
 
     unproved = "no stream: a memory"
 
-    def __init__(self, tiling, *, words=(), writable=False, registered=False, style="block"):
+    def __init__(
+        self, tiling, *, words=(), writable=False, part_bits=0, registered=False, style="block"
+    ):
         if writable and style == "logic":
             raise ValueError("TiledMemory in logic is read-only")
+        if part_bits and (tiling.width % part_bits or tiling.tile_width % part_bits):
+            raise ValueError(f"TiledMemory tiles have no whole parts of {part_bits} bits")
         self.tiling = tiling
         self.words = list(words)
         self.writable = writable
+        self.part_bits = part_bits
         self.latency = 2 if registered else 1
         self.style = style
         members = {
@@ -70,7 +77,7 @@ class TiledMemory(wiring.Component):
             members["register_enable"] = In(1, init=1)
         if writable:
             members["write_address"] = In(range(tiling.depth))
-            members["write_enable"] = In(1)
+            members["write_enable"] = In(tiling.width // part_bits if part_bits else 1)
             members["write_data"] = In(tiling.width)
         super().__init__(members)
 
@@ -107,12 +114,17 @@ class TiledMemory(wiring.Component):
                         m.d.sync += found.eq(port.data)
                 parts.append(found)
                 if self.writable:
-                    write = tile.write_port()
+                    write = tile.write_port(granularity=self.part_bits or None)
+                    enable = self.write_enable
+                    here = (self.write_address >> select_bits) == row
+                    if self.part_bits:
+                        first_part = low // self.part_bits
+                        enable = enable[first_part : first_part + len(write.en)]
+                        here = here.replicate(len(write.en))
                     m.d.comb += [
                         write.addr.eq(self.write_address),
                         write.data.eq(self.write_data >> low),
-                        write.en.eq(self.write_enable
-                                    & ((self.write_address >> select_bits) == row)),
+                        write.en.eq(enable & here),
                     ]
             rows.append(Cat(parts))
 

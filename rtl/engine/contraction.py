@@ -17,12 +17,13 @@ __all__ = ["EngineMatrices"]
 class EngineMatrices(wiring.Component):
     """Keep words of codes as words of weights, less 128: each of them a row, or a lane of rows.
 
-    Where a word is a row, it goes to the row that its ``write`` counts. Where words are lanes, so
-    many of them wait in registers, until they end the word of so many rows, of the group of these
-    that ``write`` counts. Codes of a row's last word behind ``inner_lanes`` weigh nothing.
+    Where a word is a row, it goes to the row that its ``write`` counts. Where words are lanes, it
+    goes to a lane of so many rows, of the group of these that ``write`` counts. Where lanes of a
+    word cannot be written alone (``writes_lanes``), so many words wait in registers, until they end
+    the word of the rows. Codes of a row's last word behind ``inner_lanes`` weigh nothing.
 
     Golden model: ``weights[weight][row, lane] = code - 128``. A word is written two cycles after it
-    is at the multipliers.
+    is at the multipliers at the latest.
 
     Members
     -------
@@ -59,18 +60,64 @@ class EngineMatrices(wiring.Component):
         ends, is_last = (
             delayed(m, self.word[name], cycles, name=name) for name in ("ends", "is_last")
         )
+        late = int(not own.writes_lanes(part))
         place, row = (
-            delayed(m, value, cycles + 1, name=name)
+            delayed(m, value, cycles + late, name=name)
             for name, value in (
                 ("place", self.word.weight[: len(self.read_address)]),
                 ("row", self.word.write[: (array.rows - 1).bit_length()]),
             )
         )
-        turns = delayed(m, self.parameters.turns, 1, name="turns")
         middle = Const(1 << (CODE_BITS - 1), CODE_BITS)
         codes = [self.codes.word_select(n, CODE_BITS) ^ middle for n in range(array.lanes)]
-        written = Signal()
-        m.d.sync += written.eq(fills & ends)
+        whole = [
+            Mux(is_last & (n > self.parameters.inner_lanes), 0, code)
+            for n, code in enumerate(codes)
+        ]
+        if own.writes_lanes(part):
+            rows, enables = self._lanes(m, fills, ends, codes, whole)
+            turns = self.parameters.turns
+        else:
+            turns = delayed(m, self.parameters.turns, 1, name="turns")
+            enables = Signal(name="written")
+            m.d.sync += enables.eq(fills & ends)
+            rows = self._words(m, fills, turns, codes, whole)
+        found = []
+        for n in range(array.rows):
+            style = "distributed" if own.in_lut_ram else "block"
+            part_bits = CODE_BITS if own.writes_lanes(part) else 0
+            memory = TiledMemory(
+                own.row_memory(part), writable=True, part_bits=part_bits, style=style
+            )
+            m.submodules[f"row{n}"] = memory
+            chosen = Mux(turns, row == n // array.lanes, row == n)
+            m.d.comb += [
+                memory.read_address.eq(self.read_address),
+                memory.read_enable.eq(1),
+                memory.write_address.eq(place),
+                memory.write_data.eq(rows[n % array.lanes]),
+                memory.write_enable.eq(enables & chosen.replicate(len(enables))),
+            ]
+            found.append(memory.read_data)
+        m.d.comb += self.weights.eq(Cat(found))
+        return m
+
+    def _lanes(self, m, fills, ends, codes, whole):
+        """Return what each row may get, and which lanes of it."""
+        lanes = self.part.array.lanes
+        lane = Signal(range(lanes))
+        with m.If(fills):
+            m.d.sync += lane.eq(Mux(ends, 0, lane + 1))
+        turns = self.parameters.turns
+        keeps = self.part.find(Matrices).keeps
+        rows = [
+            Cat(Mux(turns, code, other) if keeps else code for other in whole) for code in codes
+        ]
+        return rows, Cat(fills & (~turns | (lane == n)) for n in range(lanes))
+
+    def _words(self, m, fills, turns, codes, whole):
+        """Return the words of rows, of which lanes wait for the others."""
+        own, array = self.part.find(Matrices), self.part.array
         rows = [Const(0, array.word_bits)] * array.lanes
         if own.turns:
             rows = []
@@ -80,25 +127,7 @@ class EngineMatrices(wiring.Component):
                     m.d.sync += lanes.eq(Cat(lanes[CODE_BITS:], code))
                 rows.append(lanes)
         if own.keeps:
-            whole = Signal(array.word_bits, reset_less=True)
-            m.d.sync += whole.eq(Cat(
-                Mux(is_last & (n > self.parameters.inner_lanes), 0, code)
-                for n, code in enumerate(codes)
-            ))
-            rows = [Mux(turns, lanes, whole) for lanes in rows]
-        found = []
-        for n in range(array.rows):
-            style = "distributed" if own.in_lut_ram else "block"
-            memory = TiledMemory(own.row_memory(part), writable=True, style=style)
-            m.submodules[f"row{n}"] = memory
-            chosen = Mux(turns, row == n // array.lanes, row == n)
-            m.d.comb += [
-                memory.read_address.eq(self.read_address),
-                memory.read_enable.eq(1),
-                memory.write_address.eq(place),
-                memory.write_data.eq(rows[n % array.lanes]),
-                memory.write_enable.eq(written & chosen),
-            ]
-            found.append(memory.read_data)
-        m.d.comb += self.weights.eq(Cat(found))
-        return m
+            word = Signal(array.word_bits, name="whole", reset_less=True)
+            m.d.sync += word.eq(Cat(whole))
+            rows = [Mux(turns, lanes, word) for lanes in rows]
+        return rows

@@ -9,6 +9,8 @@ from sweeps import covering
 
 from nnef_hw.arithmetic.numerics import QType
 from nnef_hw.boards import find_board
+from nnef_hw.codegen.verilog import to_verilog
+from nnef_hw.engine.hardware.accelerator import EngineAccelerator
 from nnef_hw.engine.layers.contraction import ContractionLayer
 from nnef_hw.engine.layers.gather import GatherLayer
 from nnef_hw.engine.layers.support import check_engine
@@ -49,6 +51,20 @@ def test_hardware_equals_the_model_in_predicted_cycles(name, kind, fix, run_engi
     plan = planned(graph, **KINDS[kind])
     run_engine(plan, graph)
     run_engine(plan, graph, stall=0.3)
+
+
+@pytest.mark.parametrize("board", ["icebreaker", "ulx3s_85f"])
+def test_lanes_are_written_alone_where_memories_can(board, rng, fix, run_engine):
+    """Scores take them, and values whole words; enough frames for Verilog to be simulated."""
+    graph = fix(attention(rng, 5, 8, 2))
+    plan = planned(graph, board=find_board(board))
+    engine = plan.design.engine
+    matrices = engine.find(Matrices)
+    assert matrices.turns
+    assert matrices.keeps
+    assert matrices.writes_lanes(engine) == (board == "icebreaker")
+    assert "][7:0] <= " in to_verilog(EngineAccelerator(plan)) or board != "icebreaker"
+    run_engine(plan, graph, frames=20)
 
 
 def kept_in(plan, words):

@@ -23,7 +23,9 @@ class Ice40(Family):
 ICE40 = Ice40(
     name="ice40",
     title="iCE40",
-    ram=BlockRam("SB_RAM40_4K", ((256, 16), (512, 8), (1024, 4), (2048, 2))),
+    ram=BlockRam(
+        "SB_RAM40_4K", ((256, 16), (512, 8), (1024, 4), (2048, 2)), writes_bits=True
+    ),
     products_per_dsp=2,
     sums_per_dsp=0,
     flip_flops_per_lut=1.0,

@@ -13,12 +13,14 @@ __all__ = ["BlockRam", "SinglePortRam", "Tiling", "registered_bits", "tile_memor
 class BlockRam:
     """A device's block RAM: its ``(depth, width)`` shapes, widest first.
 
-    ``has_register`` tells if a register behind it is a part of it that synthesis uses.
+    ``has_register`` tells if a register behind it is a part of it that synthesis uses,
+    ``writes_bits`` if the widest shape can write any bits of a word and keep the others.
     """
 
     name: str
     shapes: tuple[tuple[int, int], ...]
     has_register: bool = False
+    writes_bits: bool = False
 
     def deepest(self, width: int) -> int:
         """Return the words of the deepest shape that is at least so wide."""

@@ -10,6 +10,7 @@ from nnef_hw.hardware.geometry.blockram import Tiling, tile_memory
 from nnef_hw.parts.arrays.weights import LUT_RAM_BITS, LUT_RAM_WORDS
 from nnef_hw.parts.engine.feature import EngineSizes, Feature
 from nnef_hw.parts.engine.fields import Record, fact
+from nnef_hw.parts.engine.sizes import CODE_BITS
 
 __all__ = ["MOST_LUT_RAM_WORDS", "Contracting", "Filling", "Matrices"]
 
@@ -74,6 +75,12 @@ class Matrices(Feature):
             return Tiling(self.words, engine.word_bits, self.words, engine.word_bits)
         return tile_memory(engine.ram, self.words, engine.word_bits)
 
+    def writes_lanes(self, engine: EngineSizes) -> bool:
+        """Whether lanes of a word are written alone, so that none waits for the others."""
+        tiles = self.row_memory(engine).tile_width
+        can = tiles == CODE_BITS or (engine.ram.writes_bits and tiles % CODE_BITS == 0)
+        return self.turns and not self.in_lut_ram and can
+
     def sum_memory(self, engine: EngineSizes) -> Tiling:
         """Return the memory of biases, those of a cycle's results together."""
         return tile_memory(engine.ram, self.sums, engine.results * engine.acc_bits)
@@ -88,12 +95,15 @@ class Matrices(Feature):
         cell = device.family.lut_weights[part][feature] * self.in_lut_ram
         chosen = cell * cells + engine.weight_bits + 2.0 * engine.results * engine.acc_bits
         if self.turns and self.keeps:
-            chosen += engine.lanes * engine.word_bits
+            # Those of a row and a lane of the same number are the same either way.
+            both = self.writes_lanes(engine)
+            chosen += engine.lanes * engine.word_bits - both * engine.word_bits
         if self.keeps:
             chosen += engine.word_bits
         return _LUTS + chosen + 2 * engine.rows
 
     def flip_flops(self, engine: EngineSizes) -> float:
         kept = engine.lanes * engine.word_bits * self.turns + engine.word_bits * self.keeps
+        kept *= not self.writes_lanes(engine)
         kept += engine.weight_bits * self.in_lut_ram
         return kept + engine.rows + engine.results * engine.acc_bits + _LUTS

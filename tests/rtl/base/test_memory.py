@@ -1,6 +1,7 @@
 # amaranth: UnusedElaboratable=no
 import re
 
+import numpy as np
 import pytest
 from simulators import run_benches
 
@@ -56,6 +57,36 @@ def test_reads_what_was_written_its_latency_later(depth, width, kind, rng):
             assert ctx.get(memory.read_data) == found
 
     run_benches(memory, bench)
+
+
+@pytest.mark.parametrize(("depth", "width"), [(4, 8), (9, 8), (4, 24), (11, 24)])
+def test_parts_of_words_are_written_alone(depth, width, rng):
+    tiling = Tiling(depth, width, tile_depth=4, tile_width=8)
+    memory = TiledMemory(tiling, writable=True, part_bits=4)
+    parts = width // 4
+    model = np.zeros((depth, parts), int)
+
+    async def bench(ctx):
+        for _ in range(120):
+            address, target = map(int, rng.integers(0, depth, 2))
+            value, enables = rng.integers(0, 16, parts), rng.integers(0, 2, parts)
+            enables *= target != address
+            ctx.set(memory.read_address, address)
+            ctx.set(memory.read_enable, 1)
+            ctx.set(memory.write_address, target)
+            ctx.set(memory.write_data, sum(int(x) << 4 * n for n, x in enumerate(value)))
+            ctx.set(memory.write_enable, sum(int(x) << n for n, x in enumerate(enables)))
+            expected = sum(int(x) << 4 * n for n, x in enumerate(model[address]))
+            model[target] = np.where(enables, value, model[target])
+            await ctx.tick()
+            assert ctx.get(memory.read_data) == expected
+
+    run_benches(memory, bench)
+
+
+def test_tiles_have_whole_parts():
+    with pytest.raises(ValueError, match="no whole parts of 8 bits"):
+        TiledMemory(Tiling(4, 24, 4, 12), writable=True, part_bits=8)
 
 
 def test_logic_cannot_be_written():
