@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from nnef_hw.hardware.devices import LUT_SHARE, Device, Resources, Target
 from nnef_hw.hardware.families import Family
 from nnef_hw.streaming.foldings.block import Block
-from nnef_hw.streaming.foldings.budget import border_resources, budget_of, largest, queue_resources
+from nnef_hw.streaming.foldings.budget import (
+    Budget,
+    border_resources,
+    budget_of,
+    largest,
+    queue_resources,
+)
 from nnef_hw.streaming.foldings.plan import LayerGraph
 from nnef_hw.streaming.search.lanes import takes_lanes
 from nnef_hw.streaming.search.options import network_options
+from nnef_hw.streaming.search.room import fast_budget
 from nnef_hw.streaming.search.search import Search
 
 __all__ = ["Ceiling", "find_ceilings"]
 
 RESOURCES = ("lut", "dsp", "bram")
+
+_BudgetFor = Callable[[Sequence[Sequence[Block]], Device, Resources], Budget]
+"""What layers with these options may use of a device beside a host link."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +66,8 @@ def find_ceilings(
         link = border_resources(network, target) + queue_resources(blocks, device)
         foldings, key = options[device.family], (replace(device, name=""), link)
         if key not in found:
-            shares = (device.stream_share, LUT_SHARE)
-            found[key] = next(filter(None, (_ceiling(foldings, *key, x) for x in shares)), None)
+            ways = (fast_budget, _full_budget)
+            found[key] = next(filter(None, (_ceiling(foldings, *key, way) for way in ways)), None)
         ceilings[target.name] = found[key]
     layers = [block.layer for block in blocks]
     lanes = {name: x.lanes_of(n) for x in layers for n, name in enumerate(x.sources)}
@@ -65,6 +75,11 @@ def find_ceilings(
     if max(lanes.values(), default=1) > 1:
         return _with_lanes(ceilings, network, targets, lanes)
     return ceilings
+
+
+def _full_budget(options: Sequence[Sequence[Block]], device: Device, link: Resources) -> Budget:
+    del options  # all that can be placed, whatever they take
+    return budget_of(device, link, LUT_SHARE)
 
 
 def _options(network: LayerGraph, devices: Sequence[Device]) -> Mapping[Family, list[list[Block]]]:
@@ -89,7 +104,7 @@ def _with_lanes(
     options = _options(wide, [target.device for target in takers])
     for target in takers:
         link = border_resources(wide, target)
-        ceiling = _ceiling(options[target.device.family], target.device, link, LUT_SHARE)
+        ceiling = _ceiling(options[target.device.family], target.device, link, _full_budget)
         narrow = ceilings[target.name]
         if ceiling and (narrow is None or ceiling.interval < narrow.interval):
             found[target.name] = ceiling
@@ -97,12 +112,12 @@ def _with_lanes(
 
 
 def _ceiling(
-    options: Sequence[Sequence[Block]], device: Device, link: Resources, share: float
+    options: Sequence[Sequence[Block]], device: Device, link: Resources, budget_for: _BudgetFor
 ) -> Ceiling | None:
-    """Search within that share of the LUTs."""
+    """Search within that budget of a device."""
 
     def least(device: Device) -> int | None:
-        budget = budget_of(device, link, share)
+        budget = budget_for(options, device, link)
         return Search(options, budget, device, steady_words=False).least()
 
     interval = least(device)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from math import prod
 from typing import NamedTuple
 
@@ -15,6 +16,10 @@ from nnef_hw.streaming.search.options import network_options, useful_options
 __all__ = ["Wide", "takes_lanes", "wider", "why_not_whole", "widths"]
 
 
+BUSY = (7 / 8, 3 / 4, 1 / 2)
+"""Shares of the cycles of an interval in which the busiest stream may have a beat, as tried."""
+
+
 class Wide(NamedTuple):
     """A network with wider streams, and the options of its layers."""
 
@@ -25,12 +30,13 @@ class Wide(NamedTuple):
 def wider(network: LayerGraph, target: Target, interval: int) -> Iterator[Wide]:
     """Yield a network with wider streams: wide enough for the interval, and then of whole pixels.
 
-    Streams that are never idle may make layers wait: between the two, none is as busy as that.
-    Those that its layers, or the host link, do not take are left out.
+    Streams that are never idle may make layers wait: between the two, streams are wide enough for
+    less and less of the interval. Those that layers, or the host link, do not take are left out.
     """
-    pixels = _whole_pixels(network)
     tried: list[Mapping[str, int]] = []
-    for lanes in (_enough(network, interval), _enough(network, interval - 1), pixels):
+    steps = [interval, interval - 1, *(int(interval * share) for share in BUSY)]
+    ways = (_enough(network, cycles) for cycles in steps)
+    for lanes in chain(ways, [_whole_pixels(network)]):
         if max(lanes.values()) > 1 and lanes not in tried:
             tried.append(lanes)
             wide = network.widened(lanes)

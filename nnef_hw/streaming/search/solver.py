@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import NamedTuple
 
 from nnef_hw.errors import TargetError
@@ -29,7 +30,7 @@ from nnef_hw.streaming.foldings.budget import (
 from nnef_hw.streaming.foldings.lower import lower
 from nnef_hw.streaming.foldings.plan import LayerGraph, StreamingPlan
 from nnef_hw.streaming.foldings.siblings import apart
-from nnef_hw.streaming.search.lanes import wider
+from nnef_hw.streaming.search.lanes import Wide, wider
 from nnef_hw.streaming.search.latency import check_latency, soonest
 from nnef_hw.streaming.search.loop_search import shorten_loops
 from nnef_hw.streaming.search.misfit import Misfit, weight_bits, weight_room
@@ -131,7 +132,7 @@ def _schedule(
     wanted = None if target_fps is None else int(clock * 1e6 / target_fps)
     layers, design = network, None
     for width in _widths(network, target, layer_counters, wanted):
-        widened = _fastest(width, target, layer_counters, wanted)
+        widened = _fastest(width, device, wanted)
         if design is None or (widened and widened.times.interval < design.times.interval):
             network, design = width.network, widened
         if _reaches(design, width.enough):
@@ -182,32 +183,40 @@ def _widths(
 ) -> Iterator[Width]:
     """Yield the network with streams of every width that is worth a try, until one does.
 
-    What streams of one code per beat are too slow for takes wider ones; where no rate is wanted,
-    those come first with which it is fastest.
+    Where no rate is wanted, those come first with which it is fastest. For a rate, streams of one
+    code per beat come first, then wider ones; and designs that are easily placed come before all
+    that fill the device further.
     """
     if wanted is None:
         yield from useful_widths(network, target, layer_counters)
         return
-    shares = (target.device.stream_share, LUT_SHARE)
-    yield Width(network, network_options(network, target.device), shares, wanted)
-    for wide in wider(network, target, wanted):
-        yield Width(*wide, shares, wanted)
+    narrow, tried = Wide(network, network_options(network, target.device)), []
+    for wide in chain([narrow], wider(network, target, wanted)):
+        roomy, full = _budgets(wide.network, target, layer_counters)
+        tried.append(Width(*wide, (full,), wanted))
+        yield Width(*wide, (roomy,), wanted)
+    yield from tried
 
 
-def _fastest(
-    width: Width, target: Target, layer_counters: bool, wanted: int | None
-) -> _Design | None:
-    """Return the best design with streams of a width, of a share of the LUTs or else a larger one.
+def _budgets(network: LayerGraph, target: Target, layer_counters: bool) -> tuple[Budget, Budget]:
+    """Return what layers of a design that is easily placed may use, and of any that can be."""
+    link = border_resources(network, target, layer_counters)
+    roomy, full = (
+        budget_of(target.device, link, share) for share in (target.device.stream_share, LUT_SHARE)
+    )
+    return roomy, full
+
+
+def _fastest(width: Width, device: Device, wanted: int | None) -> _Design | None:
+    """Return the best design with streams of a width, of the first budget with one.
 
     A design that fills more of the device than its share is slow, but better than none. Where none
     takes as few cycles as wanted, the fastest one that was tried.
     """
-    network, options, shares, _ = width
-    device, ports = target.device, (network.inputs, network.outputs)
-    link = border_resources(network, target, layer_counters)
+    ports = (width.network.inputs, width.network.outputs)
     fastest = None
-    for share in shares:
-        found = _of_budget(options, budget_of(device, link, share), ports, device, wanted)
+    for budget in width.budgets:
+        found = _of_budget(width.options, budget, ports, device, wanted)
         fastest = _faster([fastest, found])
         if _reaches(fastest, wanted):
             break

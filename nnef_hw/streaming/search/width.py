@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
-from nnef_hw.hardware.devices import LUT_SHARE, Target
+from nnef_hw.hardware.devices import LUT_SHARE, Device, Resources, Target
 from nnef_hw.streaming.foldings.block import Block
 from nnef_hw.streaming.foldings.budget import (
     Budget,
@@ -16,6 +17,7 @@ from nnef_hw.streaming.foldings.budget import (
 from nnef_hw.streaming.foldings.plan import LayerGraph
 from nnef_hw.streaming.search.lanes import Wide, widths
 from nnef_hw.streaming.search.options import network_options
+from nnef_hw.streaming.search.room import fast_budget
 from nnef_hw.streaming.search.search import Search
 
 __all__ = ["Width", "useful_widths"]
@@ -35,13 +37,13 @@ MOST_MISSES = 2
 class Width(NamedTuple):
     """A network with streams of some width, and how a design with them is looked for.
 
-    Shares of the LUTs are tried one after the other. A design that takes enough cycles or fewer
-    leaves nothing to gain from the next width.
+    Budgets are tried one after the other. A design that takes enough cycles or fewer leaves nothing
+    to gain from the next width.
     """
 
     network: LayerGraph
     options: Sequence[Sequence[Block]]
-    shares: tuple[float, ...]
+    budgets: tuple[Budget, ...]
     enough: int
 
 
@@ -60,34 +62,36 @@ def useful_widths(network: LayerGraph, target: Target, layer_counters: bool) -> 
     """
     device = target.device
     narrow = Wide(network, network_options(network, device))
-    share = device.stream_share
-    found = _search(narrow, target, layer_counters, share)
-    useful = [Width(*narrow, (share, LUT_SHARE), 0)]
+    link = border_resources(network, target, layer_counters)
+    budget = fast_budget(narrow.options, device, link)
+    found = _search(narrow, budget, device, link)
+    useful = [Width(*narrow, (budget, budget_of(device, link, LUT_SHARE)), 0)]
     if found is None or found.is_short:
         return useful
     best, misses = found.cycles, 0
-    share = min(share, MOST_LUTS * found.lut / device.lut)
+    most = min(budget.lut + link.lut, int(MOST_LUTS * found.lut))
     for wide in widths(network, target, best):
-        found = None if wide is None else _search(wide, target, layer_counters, share)
+        if wide is not None:
+            link = border_resources(wide.network, target, layer_counters)
+            budget = replace(budget_of(device, link, LUT_SHARE), lut=most - link.lut)
+        found = None if wide is None else _search(wide, budget, device, link)
         if wide is None or found is None or found.cycles * LEAST_GAIN > best:
             misses += 1
         else:
-            useful.insert(0, Width(*wide, (share,), best))
+            useful.insert(0, Width(*wide, (budget,), best))
             best, misses = found.cycles, 0
         if misses == MOST_MISSES or (found is not None and found.is_short):
             break
     return useful
 
 
-def _search(wide: Wide, target: Target, layer_counters: bool, share: float) -> _Found | None:
-    """Search foldings of a network within a share of the LUTs; None if none fit."""
-    link = border_resources(wide.network, target, layer_counters)
-    budget = budget_of(target.device, link, share)
-    search = Search(wide.options, budget, target.device, steady_words=True)
+def _search(wide: Wide, budget: Budget, device: Device, link: Resources) -> _Found | None:
+    """Search foldings of a network within a budget; None if none fit."""
+    search = Search(wide.options, budget, device, steady_words=True)
     blocks = search.best()
     if blocks is None:
         return None
     cycles = max(block.cycles for block in blocks)
     used = total_resources(blocks) + link
-    plenty = Search(wide.options, PLENTY, target.device, steady_words=True)
+    plenty = Search(wide.options, PLENTY, device, steady_words=True)
     return _Found(cycles, used.lut, search.least() != plenty.least())
