@@ -25,6 +25,11 @@ class EngineMatrices(wiring.Component):
     Golden model: ``weights[weight][row, lane] = code - 128``. A word is written two cycles after it
     is at the multipliers at the latest.
 
+    Parameters
+    ----------
+    contents : list[int]
+        Words of weights in front of the matrices, if these are behind them.
+
     Members
     -------
     word : In(word_layout)
@@ -40,14 +45,15 @@ class EngineMatrices(wiring.Component):
 
     unproved = "no stream: a memory"
 
-    def __init__(self, part: Engine):
+    def __init__(self, part: Engine, *, contents=()):
         self.part = part
+        self.contents = contents
         array = part.array
         super().__init__({
             "word": In(word_layout(part)),
             "parameters": In(parameter_layout(part)),
             "codes": In(array.word_bits),
-            "read_address": In(range(part.find(Matrices).words)),
+            "read_address": In(range(part.find(Matrices).row_memory(part).depth)),
             "weights": Out(array.products * CODE_BITS),
         })
 
@@ -86,9 +92,11 @@ class EngineMatrices(wiring.Component):
         for n in range(array.rows):
             style = "distributed" if own.in_lut_ram else "block"
             part_bits = CODE_BITS if own.writes_lanes(part) else 0
+            low, mask = n * array.word_bits, (1 << array.word_bits) - 1
             memory = TiledMemory(
-                own.row_memory(part), writable=True, part_bits=part_bits, style=style
-            )
+                own.row_memory(part), words=[word >> low & mask for word in self.contents],
+                writable=True, part_bits=part_bits, style=style,
+            )  # fmt: skip
             m.submodules[f"row{n}"] = memory
             chosen = Mux(turns, row == n // array.lanes, row == n)
             m.d.comb += [

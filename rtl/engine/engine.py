@@ -153,7 +153,7 @@ class SharedEngine(wiring.Component):
             sequencer.row.eq(words["row"]),
             places["constant"].eq(constant_address),
             requantizer.constant.eq(words["constant"]),
-            places["weight"].eq(weight_place),
+            *([places["weight"].eq(weight_place)] if "weight" in places else []),
             array.word.eq(sequencer.word),
             array.by_lane.eq(parameters.by_lane),
             array.takes_maximum.eq(parameters.maximum),
@@ -172,19 +172,20 @@ class SharedEngine(wiring.Component):
             lane = delayed(m, sequencer.word.lane, part.pipeline.code_cycles, name="lane")
             first = read.word_select(Mux(parameters.gathers, lane, 0), CODE_BITS)
             read = Cat(first, read[CODE_BITS:])
+        shared = part.supply.is_shared
+        if shared:
+            words["weight"] = self._matrices(m, sequencer, word, weight_place)
         weights = delayed(m, words["weight"], behind, name="weight")
         if part.has(NarrowWeights):
             half = delayed(m, sequencer.word.half, part.pipeline.code_cycles, name="half")
-            weights = _unpacked(weights, half, parameters.halves)
-        if part.has(Matrices):
-            m.submodules.matrices = matrices = part.find(Matrices).build(part)
-            m.d.comb += [
-                matrices.word.eq(sequencer.word),
-                matrices.parameters.eq(parameters),
-                matrices.codes.eq(word),
-                matrices.read_address.eq(weight_place),
-            ]
-            filled = delayed(m, matrices.weights, behind, name="filled")
+            halves = parameters.halves
+            if shared:
+                # Of codes that are weights nothing is said, since none of them are halves.
+                halves &= ~parameters.contracts
+            weights = _unpacked(weights, half, halves)
+        if part.has(Matrices) and not shared:
+            filled = self._matrices(m, sequencer, word, weight_place)
+            filled = delayed(m, filled, behind, name="filled")
             weights = Mux(parameters.contracts, filled, weights)
         operands += [
             word.eq(Mux(inside, read, parameters.pad.replicate(part.array.lanes))),
@@ -237,6 +238,19 @@ class SharedEngine(wiring.Component):
             ]
         self._write(m, sequencer, result, loader, codes)
         return m
+
+    def _matrices(self, m, sequencer, word, place):
+        """Return the words of weights that codes have become; or any, where both are together."""
+        part = self.part
+        own = {"contents": self.contents["weight"]} if part.supply.is_shared else {}
+        m.submodules.matrices = matrices = part.find(Matrices).build(part, **own)
+        m.d.comb += [
+            matrices.word.eq(sequencer.word),
+            matrices.parameters.eq(sequencer.parameters),
+            matrices.codes.eq(word),
+            matrices.read_address.eq(place),
+        ]
+        return matrices.weights
 
     def _connect_units(self, m, units, begin, word, words):
         """Let units see the instruction, words, constants, tables that come with the program."""
@@ -311,10 +325,13 @@ class SharedEngine(wiring.Component):
         m.d.comb += [sequencer.has_rows.eq(1), sequencer.has_all.eq(1)]
         places, words = {}, {}
         supply = part.supply
-        for name, [tiling] in (
+        for name, tilings in (
             ("row", supply.program_memories(part)), ("constant", supply.constant_memories(part)),
             ("weight", supply.weight_memories(part)),
         ):
+            if not tilings:
+                continue
+            [tiling] = tilings
             registered = name == "row" and part.pipeline.is_spread
             memory = TiledMemory(tiling, words=self.contents[name], registered=registered)
             m.submodules[{"row": "program"}.get(name, f"{name}s")] = memory

@@ -109,7 +109,7 @@ class EngineSequencer(wiring.Component):
     def __init__(self, part: Engine):
         self.part = part
         super().__init__({
-            "row_address": Out(range(part.slots * part.layout.stride)),
+            "row_address": Out(range(part.slots * part.stride)),
             "row": In(part.layout.row_bits),
             "word": Out(word_layout(part)),
             "parameters": Out(
@@ -135,10 +135,20 @@ class EngineSequencer(wiring.Component):
         level = Signal(range(part.layout.levels))
         reading = Signal(init=1)
         place = Signal(range(part.layout.stride))
-        m.d.comb += [
-            place.eq(Mux(reading, row, level)),
-            self.row_address.eq(Cat(place, instruction)),
-        ]
+        m.d.comb += place.eq(Mux(reading, row, level))
+        is_dense = part.stride < part.layout.stride
+        if is_dense:
+            # Counts the rows of instructions before.
+            instruction = Signal(range(part.slots * part.stride), name="first_row")
+        following, last = (
+            (instruction + part.stride, (part.slots - 1) * part.stride)
+            if is_dense
+            else (instruction + 1, part.slots - 1)
+        )
+        first = part.supply.follows_last * (part.stride if is_dense else 1)
+        m.d.comb += self.row_address.eq(
+            instruction + place if is_dense else Cat(place, instruction)
+        )
         # A row is found when it has been read; in the cycle after, the count is that of the next.
         is_found = Signal()
         late = part.pipeline.read_stage - 1
@@ -191,9 +201,7 @@ class EngineSequencer(wiring.Component):
                 running.eq(0),
                 reading.eq(1),
                 row.eq(0),
-                instruction.eq(Mux(
-                    instruction == part.slots - 1, part.supply.follows_last, instruction + 1
-                )),
+                instruction.eq(Mux(instruction == last, first, following)),
             ]
         m.d.sync += self.word.valid.eq(delayed(m, issue, late, name="issue", is_flag=True))
         self._addresses(m, self.row, starts)

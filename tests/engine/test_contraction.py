@@ -39,6 +39,7 @@ KINDS = {
     "together": {"rows": 8, "lanes": 4, "results": 4},
     "ring": {"rows": 4, "lanes": 4, "ring_words": 32},
     "single_port": {"board": find_board("icebreaker"), "ring_words": 32},
+    "dense": {"rows": 8, "lanes": 4, "dense": True},
     "batch": {"rows": 4, "lanes": 4, "batch": 3},
     "lut_ram": {"rows": 8, "lanes": 4, "lut_matrices": True},
 }
@@ -65,6 +66,25 @@ def test_lanes_are_written_alone_where_memories_can(board, rng, fix, run_engine)
     assert matrices.writes_lanes(engine) == (board == "icebreaker")
     assert "][7:0] <= " in to_verilog(EngineAccelerator(plan)) or board != "icebreaker"
     run_engine(plan, graph, frames=20)
+
+
+@pytest.mark.parametrize("bits", [8, 4])
+@pytest.mark.parametrize("board", ["icebreaker", "ulx3s_85f"])
+def test_memories_without_gaps(board, bits, rng, fix, run_engine):
+    """Matrices are behind the weights, also of 4 bits; instructions have as many rows as needed."""
+    graph = fix(attention(rng, 5, 8, 2), weight_bits=bits)
+    plain, plan = (
+        planned(graph, board=find_board(board), packs_weights=bits == 4, dense=dense)
+        for dense in (False, True)
+    )
+    engine = plan.design.engine
+    assert engine.find(Matrices).behind == plan.design.program.weight_words
+    assert engine.stride == engine.layout.rows < engine.layout.stride
+    assert plan.resources.bram < plain.resources.bram
+    assert plan.resources.lut < plain.resources.lut
+    assert plan.interval == plain.interval
+    run_engine(plan, graph)
+    run_engine(plan, graph, stall=0.3)
 
 
 def kept_in(plan, words):

@@ -227,13 +227,23 @@ def _is_crowded(plans: Sequence[EnginePlan], device: Device) -> bool:
 def _packed(design: Design, target: Target, clock_mhz: float | None) -> Iterator[EnginePlan]:
     """Yield a design with both ways to keep weights, and all to feed it.
 
-    Where block RAMs alone are short, with matrices in LUT RAM, too.
+    Where anything is short, with matrices behind the weights, if all of these are in block RAM;
+    where block RAMs alone are, in LUT RAM, too.
     """
     plans = [x for own in packings(design) for x in _fed(own, target, clock_mhz)]
     yield from plans
+    matrices = design.engine.find(Matrices)
+    if matrices is not None and not any(_fits(plan, target.device) for plan in plans):
+        for own in packings(design.changed(dense=True)):
+            yield EnginePlan.of(own, target, clock_mhz)
     if _wants_lut_ram(plans, target.device):
         own = design.changed(lut_matrices=True)
         yield from (x for y in packings(own) for x in _fed(y, target, clock_mhz))
+
+
+def _fits(plan: EnginePlan, device: Device) -> bool:
+    """Whether a device has all that a plan takes."""
+    return not list(_short(plan.resources, device))
 
 
 def _wants_lut_ram(plans: Sequence[EnginePlan], device: Device) -> bool:

@@ -42,6 +42,7 @@ _PROGRAMMING = frozenset({
     "unit_pace",
     "lut_matrices",
     "result_cycles",
+    "dense",
 })
 """Choices that decide about places, and besides about the program and its engine."""
 
@@ -78,6 +79,8 @@ class Design:
         Whether codes that are weights are in LUT RAM.
     result_cycles
         Cycles in which a result leaves, of an engine whose requantizer multiplies digits in turn.
+    dense
+        Whether memories that are filled once have no gaps.
     """
 
     network: Network
@@ -97,6 +100,7 @@ class Design:
     unit_ways: int = chosen(1, "unit_ways")
     unit_pace: int = chosen(1, "unit_pace")
     result_cycles: int = chosen(1, "result_cycles")
+    dense: bool = chosen(False, "dense")
 
     def changed(self, **choices: Any) -> Design:
         """Return it with other choices, and all of it that they do not decide about.
@@ -132,7 +136,7 @@ class Design:
         return Program(
             self.placement, self.ring_words, self.existing,
             self._has_residents, self.packs_weights, self.unit_ways, self.unit_pace,
-            self.lut_matrices, self.result_cycles,
+            self.lut_matrices, self.result_cycles, self.dense,
         )  # fmt: skip
 
     @cached_property
@@ -224,7 +228,7 @@ class Design:
     @cached_property
     def row_words(self) -> list[int]:
         """Contents of the program memory."""
-        stride = self.engine.layout.stride
+        stride = self.engine.stride
         found: list[int] = []
         for instruction in self.instructions:
             rows = self.rows(instruction)

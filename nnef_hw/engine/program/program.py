@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
 
+from nnef_hw.engine.layers.contraction import ContractionLayer
 from nnef_hw.engine.layers.layer import EngineLayer, Image, Most, Places, Shape
 from nnef_hw.engine.layers.nest import LayerPart
 from nnef_hw.engine.layers.unit import UnitLayer
@@ -20,6 +21,7 @@ from nnef_hw.errors import TargetError
 from nnef_hw.parts.engine.array import Padding, Results
 from nnef_hw.parts.engine.border import Batched, Loaded, PortNumber, Sent
 from nnef_hw.parts.engine.codes import Bank
+from nnef_hw.parts.engine.contraction import Contracting
 from nnef_hw.parts.engine.engine import Engine
 from nnef_hw.parts.engine.fields import Record
 from nnef_hw.parts.engine.narrow import WeightWidth
@@ -92,6 +94,9 @@ class Program:
         Whether codes that are weights are in LUT RAM.
     result_cycles
         Cycles in which a result leaves: 1, or as many as sums of two tensors bit by bit take.
+    dense
+        Whether memories that are filled once have no gaps: between instructions, and between
+        weights and codes that become weights.
     """
 
     placement: Placement
@@ -103,6 +108,7 @@ class Program:
     unit_pace: int = 1
     lut_matrices: bool = False
     result_cycles: int = 1
+    dense: bool = False
 
     @property
     def layers(self) -> tuple[EngineLayer, ...]:
@@ -127,6 +133,12 @@ class Program:
     def weight_words(self) -> int:
         """How many words of weights there are; sizes of an array are compared by it."""
         return sum(parts[-1].weights.stop for parts in self.parts)
+
+    @cached_property
+    def shares_weights(self) -> bool:
+        """Whether codes that become weights are behind the others."""
+        contracts = any(isinstance(layer, ContractionLayer) for layer in self.layers)
+        return self.dense and contracts and not self.ring_words
 
     def is_packed(self, layer: EngineLayer) -> bool:
         """Whether two words of a layer's weights are one in memory."""
@@ -410,10 +422,18 @@ class Program:
             if self.ring_words:
                 own.append(PacketSizes(weights=len(part.weights), constants=len(part.constants)))
             yield Instruction(
-                Kind.RUN, (*own, *first_places(part.nest)), part.nest,
+                Kind.RUN, (*own, *self._first_places(part)), part.nest,
                 _moved(part.weights, run.weight), _moved(part.constants, run.constant),
                 self._weight_rows(layer),
             )  # fmt: skip
+
+    def _first_places(self, part: LayerPart) -> Sequence[Record]:
+        """Return where a part's quantities begin: those of matrices behind all weights."""
+        nest = part.nest
+        if self.shares_weights and any(isinstance(x, Contracting) for x in part.records):
+            weight = nest.starts["weight"] + self.weight_words
+            nest = replace(nest, starts={**nest.starts, "weight": weight})
+        return first_places(nest)
 
     def _send(self, step: Step) -> Instruction:
         sink = self.placement.network.sinks[step.n]

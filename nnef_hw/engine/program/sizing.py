@@ -140,6 +140,7 @@ def _matrices(program: Program, fills: Sequence[Instruction]) -> Matrices:
     return Matrices(
         words=max(2, *words), sums=1 << (max(2, *constants) - 1).bit_length(),
         turns=True in turns, keeps=False in turns, in_lut_ram=program.lut_matrices,
+        behind=program.weight_words if program.shares_weights else None,
     )  # fmt: skip
 
 
@@ -154,8 +155,9 @@ def _supply(program: Program) -> Supply:
         )  # fmt: skip
     constants = max(2, sum(parts[-1].constants.stop for parts in program.parts))
     return Held(
-        frame_weights=weights, constants=constants, instructions=instructions, first=program.first
-    )
+        frame_weights=weights, constants=constants, instructions=instructions,
+        first=program.first, dense=program.dense, shared=program.shares_weights,
+    )  # fmt: skip
 
 
 def _requantizer(
@@ -232,7 +234,7 @@ def _sequencer(program: Program, array: MultiplierArray, features: Sequence[Feat
     for feature in features:
         if isinstance(feature, Matrices):
             # where words of codes go that become weights
-            depths["weight"] = max(depths["weight"], feature.words)
+            depths["weight"] = max(depths["weight"], feature.words + (feature.behind or 0))
             depths["write"] = max(words, array.rows)
     places = {name: max(1, (depth - 1).bit_length()) for name, depth in depths.items()}
     for feature in features:

@@ -54,6 +54,9 @@ class Matrices(Feature):
         Whether words of codes are lanes of any matrices, and whether they are rows of any.
     in_lut_ram
         Whether matrices are in LUT RAM.
+    behind
+        Words of weights before the matrices, which are in their memory; None if they have their
+        own.
     """
 
     label = "products of two activations"
@@ -65,6 +68,11 @@ class Matrices(Feature):
     turns: bool
     keeps: bool
     in_lut_ram: bool = False
+    behind: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.in_lut_ram and self.behind is not None:
+            raise ValueError("Engine matrices are in LUT RAM or behind weights, not both")
 
     def widths(self, engine: EngineSizes) -> Mapping[str, int]:
         return {"inner_lanes": (engine.lanes - 1).bit_length()}
@@ -73,7 +81,7 @@ class Matrices(Feature):
         """Return the memory of a row of the array; in LUT RAM it is not divided."""
         if self.in_lut_ram:
             return Tiling(self.words, engine.word_bits, self.words, engine.word_bits)
-        return tile_memory(engine.ram, self.words, engine.word_bits)
+        return tile_memory(engine.ram, self.words + (self.behind or 0), engine.word_bits)
 
     def writes_lanes(self, engine: EngineSizes) -> bool:
         """Whether lanes of a word are written alone, so that none waits for the others."""
@@ -93,7 +101,9 @@ class Matrices(Feature):
         cells = -(-self.words // LUT_RAM_WORDS) * engine.weight_bits / LUT_RAM_BITS
         part, feature = _CELL
         cell = device.family.lut_weights[part][feature] * self.in_lut_ram
-        chosen = cell * cells + engine.weight_bits + 2.0 * engine.results * engine.acc_bits
+        chosen = cell * cells + 2.0 * engine.results * engine.acc_bits
+        if self.behind is None:
+            chosen += engine.weight_bits
         if self.turns and self.keeps:
             # Those of a row and a lane of the same number are the same either way.
             both = self.writes_lanes(engine)

@@ -286,7 +286,12 @@ class Engine:
     @cached_property
     def slots(self) -> int:
         """Instructions that the memory of its program holds."""
-        return self.supply.slots(self.layout.stride)
+        return self.supply.slots(self.stride)
+
+    @property
+    def stride(self) -> int:
+        """Rows from an instruction of its program to the next one."""
+        return self.supply.stride(self.layout)
 
     @cached_property
     def table_beats(self) -> int:

@@ -10,7 +10,7 @@ from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.blockram import BlockRam, Tiling, tile_memory
 from nnef_hw.parts.engine.feature import EngineSizes, Feature
 from nnef_hw.parts.engine.fields import Record, fact
-from nnef_hw.parts.engine.program import BEAT_BITS, beats_of
+from nnef_hw.parts.engine.program import BEAT_BITS, Layout, beats_of
 from nnef_hw.parts.engine.sequencer import OperandPlaces
 
 __all__ = ["Held", "PacketSizes", "Ring", "Supply"]
@@ -47,6 +47,11 @@ class Supply(Feature):
     instructions: int
 
     @property
+    def is_shared(self) -> bool:
+        """Whether matrices of codes are in the memory of weights, which is theirs then."""
+        return False
+
+    @property
     @abstractmethod
     def follows_last(self) -> int:
         """Slot of the instruction that follows the one in the last slot."""
@@ -55,6 +60,10 @@ class Supply(Feature):
     @abstractmethod
     def weights(self) -> int:
         """Depth of the memory of weights."""
+
+    def stride(self, layout: Layout) -> int:
+        """Return the rows from an instruction to the next one."""
+        return layout.stride
 
     @abstractmethod
     def slots(self, stride: int) -> int:
@@ -65,7 +74,9 @@ class Supply(Feature):
         """Return a memory of any of these."""
 
     def weight_memories(self, engine: EngineSizes) -> tuple[Tiling, ...]:
-        """Return the memory of weights."""
+        """Return the memory of weights, unless it is that of matrices."""
+        if self.is_shared:
+            return ()
         return self.tiled(engine.ram, self.weights, engine.weight_bits)
 
     def constant_memories(self, engine: EngineSizes) -> tuple[Tiling, ...]:
@@ -74,9 +85,8 @@ class Supply(Feature):
 
     def program_memories(self, engine: EngineSizes) -> tuple[Tiling, ...]:
         """Return the memory of the program."""
-        layout = engine.layout
-        depth = self.slots(layout.stride) * layout.stride
-        return self.tiled(engine.ram, depth, layout.row_bits)
+        stride = self.stride(engine.layout)
+        return self.tiled(engine.ram, self.slots(stride) * stride, engine.layout.row_bits)
 
     def memories(self, engine: EngineSizes) -> Sequence[Tiling]:
         return (
@@ -93,11 +103,22 @@ class Held(Supply):
     ----------
     first
         The first instruction of a frame: those before it run once.
+    dense
+        Whether the next instruction's rows are behind the last one of an instruction; or there is
+        room for a power of two of them, so that addresses are not added.
+    shared
+        Whether matrices of codes are behind the weights.
     """
 
     label = "memories of the program"
 
     first: int = 0
+    dense: bool = False
+    shared: bool = False
+
+    @property
+    def is_shared(self) -> bool:
+        return self.shared
 
     @property
     def follows_last(self) -> int:
@@ -106,6 +127,9 @@ class Held(Supply):
     @property
     def weights(self) -> int:
         return self.frame_weights
+
+    def stride(self, layout: Layout) -> int:
+        return layout.rows if self.dense else layout.stride
 
     def slots(self, stride: int) -> int:
         return self.instructions
