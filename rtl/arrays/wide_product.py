@@ -34,6 +34,8 @@ class WideProduct(wiring.Component):
     a : In(signed(a_bits))
     b : In(b_bits)
     p : Out(signed(a_bits + b_bits))
+    enable : In(1)
+        Without it the product stays. It is set where nothing is connected.
 
     Attributes
     ----------
@@ -52,6 +54,7 @@ class WideProduct(wiring.Component):
         self.in_dsp = in_dsp
         super().__init__({
             "a": In(signed(a_bits)), "b": In(b_bits), "p": Out(signed(a_bits + b_bits)),
+            "enable": In(1, init=1),
         })
 
     def elaborate(self, platform):
@@ -64,7 +67,9 @@ class WideProduct(wiring.Component):
                 register = Signal(
                     signed(len(self.a) + len(digits)), name=f"{name}_product", reset_less=True)
                 if len(digits):
-                    m.d.sync += register.eq(lut_product(m, platform, digits, self.a, name=name))
+                    product = lut_product(m, platform, digits, self.a, name=name)
+                    with m.If(self.enable):
+                        m.d.sync += register.eq(product)
                 registers.append(register)
             low, high = registers
             m.d.comb += self.p.eq((high << HALF_BITS) + low)
@@ -74,7 +79,8 @@ class WideProduct(wiring.Component):
         high_product = Signal(signed(2 * LIMB_BITS), reset_less=True)
         m.d.comb += self.p.eq((high_product << LIMB_BITS) + low_product)
         if platform is None:
-            m.d.sync += [low_product.eq(low * self.b), high_product.eq(high * self.b)]
+            with m.If(self.enable):
+                m.d.sync += [low_product.eq(low * self.b), high_product.eq(high * self.b)]
             return m
         factor = Signal(LIMB_BITS)
         m.d.comb += factor.eq(self.b)
@@ -83,6 +89,6 @@ class WideProduct(wiring.Component):
             m.d.comb += wide.eq(limb)
             m.submodules[name] = Instance(
                 platform.prefix + "wide_product", p_A_SIGNED=Const(int(limb.shape().signed), 1),
-                i_clk=ClockSignal(), i_a=wide, i_b=factor, o_p=product,
+                i_clk=ClockSignal(), i_enable=self.enable, i_a=wide, i_b=factor, o_p=product,
             )
         return m

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from nnef_hw.hardware.geometry.blockram import SinglePortRam
 
-__all__ = ["SinglePortMemory", "TiledMemory"]
+__all__ = ["PacedMemory", "SinglePortMemory", "TiledMemory"]
 
 
 class TiledMemory(wiring.Component):
@@ -208,4 +208,65 @@ class SinglePortMemory(wiring.Component):
             i_clk=ClockSignal(), i_enable=self.read_enable | self.write_enable,
             i_write=self.write_enable, i_address=address, i_d=written, o_q=found,
         )
+        return m
+
+
+class PacedMemory(wiring.Component):
+    """Memory that reads and writes a word in two cycles: single-port RAMs side by side.
+
+    Golden model: ``words[address]``, which stays from the cycle after a write on until that after
+    the next one.
+
+    Parameters
+    ----------
+    ram : SinglePortRam
+        The device's primitive.
+    depth, width : int
+        Words, at most as many as it has; bits of a word.
+
+    Members
+    -------
+    writes : In(1)
+        A word may be written in this cycle, not read: in the one behind it ``read_data`` is the
+        word that was read in the one before it.
+    read_address, write_address : In(range(depth))
+    write_enable : In(1)
+    write_data : In(width)
+    read_data : Out(width)
+    """
+
+    unproved = "no stream: a memory"
+
+    def __init__(self, ram: SinglePortRam, *, depth, width):
+        self.columns = [
+            SinglePortMemory(ram, depth=depth, width=min(ram.width, width - first))
+            for first in range(0, width, ram.width)
+        ]
+        super().__init__({
+            "writes": In(1),
+            "read_address": In(range(depth)),
+            "write_address": In(range(depth)),
+            "write_enable": In(1),
+            "write_data": In(width),
+            "read_data": Out(width),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        found, first = [], 0
+        for n, column in enumerate(self.columns):
+            m.submodules[f"column{n}"] = column
+            bits = len(column.read_data)
+            m.d.comb += [
+                column.address.eq(Mux(self.writes, self.write_address, self.read_address)),
+                column.read_enable.eq(~self.writes),
+                column.write_enable.eq(self.writes & self.write_enable),
+                column.write_data.eq(self.write_data[first : first + bits]),
+            ]
+            found.append(column.read_data)
+            first += bits
+        word = Signal.like(self.read_data, reset_less=True)
+        with m.If(self.writes):
+            m.d.sync += word.eq(Cat(found))
+        m.d.comb += self.read_data.eq(word)
         return m

@@ -1,8 +1,8 @@
 // What only multipliers of many bits have; all names begin with the prefix of the modules above.
 
-// a * b in a DSP block, registered behind it; b has no sign, a has one if A_SIGNED.
+// a * b in a DSP block, registered behind it if enabled; b has no sign, a has one if A_SIGNED.
 module nnef_hw_wide_product #(parameter A_SIGNED = 1'b0) (
-    input clk,
+    input clk, enable,
     input [15:0] a, b,
     output [31:0] p
 );
@@ -11,7 +11,7 @@ module nnef_hw_wide_product #(parameter A_SIGNED = 1'b0) (
         .PIPELINE_16x16_MULT_REG2(1'b1), .TOPOUTPUT_SELECT(2'b11), .BOTOUTPUT_SELECT(2'b11),
         .A_SIGNED(A_SIGNED), .B_SIGNED(1'b0)
     ) mac16 (
-        .CLK(clk), .CE(1'b1), .A(a), .B(b), .C(16'b0), .D(16'b0), .O(p),
+        .CLK(clk), .CE(enable), .A(a), .B(b), .C(16'b0), .D(16'b0), .O(p),
         .AHOLD(1'b0), .BHOLD(1'b0), .CHOLD(1'b0), .DHOLD(1'b0),
         .IRSTTOP(1'b0), .IRSTBOT(1'b0), .ORSTTOP(1'b0), .ORSTBOT(1'b0),
         .OLOADTOP(1'b0), .OLOADBOT(1'b0), .ADDSUBTOP(1'b0), .ADDSUBBOT(1'b0),
@@ -25,7 +25,7 @@ module nnef_hw_wide_product #(parameter A_SIGNED = 1'b0) (
         .REG_PIPELINE_CLK("NONE"), .CLK0_DIV("ENABLED"), .RESETMODE("SYNC"), .GSR("DISABLED")
     ) mult (
         .CLK0(clk), .CLK1(1'b0), .CLK2(1'b0), .CLK3(1'b0),
-        .CE0(1'b1), .CE1(1'b1), .CE2(1'b1), .CE3(1'b1),
+        .CE0(enable), .CE1(1'b1), .CE2(1'b1), .CE3(1'b1),
         .RST0(1'b0), .RST1(1'b0), .RST2(1'b0), .RST3(1'b0),
         .SIGNEDA(1'b1), .SIGNEDB(1'b1), .SOURCEA(1'b0), .SOURCEB(1'b0),
         .A0(x[0]), .A1(x[1]), .A2(x[2]), .A3(x[3]), .A4(x[4]), .A5(x[5]),
@@ -51,7 +51,7 @@ module nnef_hw_wide_product #(parameter A_SIGNED = 1'b0) (
     ) mult (
         .CLK(clk), .A({{14{A_SIGNED & a[15]}}, a}), .B({2'b0, b}), .C(48'b0), .D(25'b0), .P(q),
         .OPMODE(7'b0000101), .ALUMODE(4'b0), .INMODE(5'b0), .CARRYIN(1'b0), .CARRYINSEL(3'b0),
-        .CEA1(1'b0), .CEA2(1'b0), .CEB1(1'b0), .CEB2(1'b0), .CEP(1'b1), .CEM(1'b0), .CEC(1'b0),
+        .CEA1(1'b0), .CEA2(1'b0), .CEB1(1'b0), .CEB2(1'b0), .CEP(enable), .CEM(1'b0), .CEC(1'b0),
         .CED(1'b0), .CEAD(1'b0), .CEALUMODE(1'b0), .CECARRYIN(1'b0), .CECTRL(1'b0),
         .CEINMODE(1'b0), .RSTA(1'b0), .RSTB(1'b0), .RSTC(1'b0), .RSTD(1'b0), .RSTM(1'b0),
         .RSTP(1'b0), .RSTALLCARRYIN(1'b0), .RSTALUMODE(1'b0), .RSTCTRL(1'b0), .RSTINMODE(1'b0),
@@ -61,7 +61,7 @@ module nnef_hw_wide_product #(parameter A_SIGNED = 1'b0) (
     reg [31:0] p_register = 0;
     wire signed [16:0] x = {A_SIGNED & a[15], a}, y = {1'b0, b};
     always @(posedge clk)
-        p_register <= x * y;
+        if (enable) p_register <= x * y;
     assign p = p_register;
 `endif
 endmodule

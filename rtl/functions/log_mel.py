@@ -24,8 +24,8 @@ class LogMel(wiring.Component):
     per cycle, until a hop is complete; then it takes none until the frame's bands have left. One
     multiplier and one sum make everything of numbers that lie in one memory, in passes over them:
     window, stages of the transform, power, bands. A product is read, multiplied, added and written
-    back in five cycles; a number is read and written per cycle. Every step takes as many cycles
-    whatever the numbers are.
+    back in five steps; a number is read and written per step. Every step takes as many cycles
+    whatever the numbers are: one, or two where single-port RAM holds numbers.
 
     Parameters
     ----------
@@ -57,10 +57,25 @@ class LogMel(wiring.Component):
         super().__init__({"i": In(stream.Signature(samples)), "o": Out(stream.Signature(results))})
 
     def elaborate(self, platform):
-        m = Module()
         w = LogMelSignals(self.part, self.requant)
+        if not self.part.single_port:
+            m = self._steps(w)
+            m.d.comb += [w.data.read_enable.eq(1), w.is_last.eq(1), w.moves.eq(1)]
+        else:
+            m = Module()
+            m.submodules.steps = EnableInserter(w.moves)(self._steps(w))
+            # what it gives stays there until it is taken
+            waits = w.gives & ~self.o.ready
+            m.d.sync += w.is_last.eq(~w.is_last | waits)
+            m.d.comb += [w.moves.eq(w.is_last & ~waits), w.data.writes.eq(w.is_last)]
         m.submodules.data, m.submodules.words = w.data, w.words
-        m.d.comb += [w.data.read_enable.eq(1), w.words.read_enable.eq(1)]
+        m.submodules.multiplier = w.multiplier
+        m.d.comb += [w.words.read_enable.eq(w.moves), w.multiplier.enable.eq(w.moves)]
+        return m
+
+    def _steps(self, w):
+        """Return the logic of all steps, without memories and the multiplier."""
+        m = Module()
         self._count(m, w)
         multiply(m, w)
         write(m, w)
@@ -102,7 +117,7 @@ class LogMel(wiring.Component):
         m.d.sync += arrived.eq(takes)
         m.d.comb += [
             w.sample.eq(emphasized << LOW_BITS - requant.input_shift),
-            self.i.ready.eq(w.is_idle & ~w.clears),
+            self.i.ready.eq(w.is_idle & ~w.clears & w.is_last),
             takes.eq(self.i.valid & self.i.ready),
         ]
         stored = delayed(m, Cat(w.to_piece, w.to_element), 4, name="to")
@@ -130,7 +145,7 @@ class LogMel(wiring.Component):
         m.d.comb += code.eq(w.sum >> requant.shift)
         limited = Mux(code < requant.lo, requant.lo, Mux(code > requant.hi, requant.hi, code))
         m.d.comb += [
-            self.o.valid.eq(w.gives),
+            self.o.valid.eq(w.gives & w.is_last),
             self.o.p.data[0].eq(limited),
             self.o.p.last.eq(w.ends & w.band_end),
         ]

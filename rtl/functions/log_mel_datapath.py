@@ -5,7 +5,6 @@ from amaranth import *
 from nnef_hw.arithmetic.audio.log_mel import FACTOR_BITS, NUMBER_BITS
 from nnef_hw.arithmetic.audio.logarithm import LOG_BITS
 from nnef_hw.parts.functions.log_mel import LIMB_BITS, TOP_BIT
-from nnef_hw.rtl.arrays.wide_product import WideProduct
 from nnef_hw.rtl.base.primitives import delayed
 from nnef_hw.rtl.functions.log_mel_signals import (
     HALF_BITS,
@@ -39,9 +38,7 @@ def multiply(m, w):
             m.d.comb += factor.eq(high)
         with m.Case(By.SIGN):
             m.d.comb += factor.eq(number[-1] << len(high))
-    m.submodules.multiplier = multiplier = WideProduct(
-        a_bits=NUMBER_BITS, b_bits=FACTOR_BITS, in_dsp=w.part.in_dsp)
-    m.d.comb += [multiplier.a.eq(number), multiplier.b.eq(factor)]
+    m.d.comb += [w.multiplier.a.eq(number), w.multiplier.b.eq(factor)]
 
     kind = delayed(m, w.kind, 2, name="kind")
     is_first = delayed(m, w.is_first, 2, name="first")
@@ -62,7 +59,7 @@ def multiply(m, w):
     doubles = kind[1]
     product = Signal(signed(SUM_BITS))
     m.d.comb += [
-        product.eq(multiplier.p),
+        product.eq(w.multiplier.p),
         added.eq(Mux(doubles, total, product ^ is_less.replicate(SUM_BITS))),
     ]
     is_there = Signal()

@@ -5,7 +5,8 @@ from amaranth import *
 from nnef_hw.arithmetic.audio.log_mel import FACTOR_BITS, NUMBER_BITS
 from nnef_hw.arithmetic.audio.logarithm import SEGMENT_BITS
 from nnef_hw.parts.functions.log_mel import TOP_BIT, LogMelWords
-from nnef_hw.rtl.base.memory import TiledMemory
+from nnef_hw.rtl.arrays.wide_product import WideProduct
+from nnef_hw.rtl.base.memory import PacedMemory, TiledMemory
 
 __all__ = [
     "HALF_BITS", "LOW_BITS", "SUM_BITS", "By", "Constant", "First", "LogMelSignals", "Operation",
@@ -66,10 +67,18 @@ class LogMelSignals:
     def __init__(self, part, requant):
         self.part, self.requant = part, requant
         self.layout = LogMelWords.of(requant)
-        self.data = TiledMemory(part.data_memory, writable=True)
+        if part.single_port:
+            self.data = PacedMemory(
+                part.single_port, depth=part.data_words, width=NUMBER_BITS)
+        else:
+            self.data = TiledMemory(part.data_memory, writable=True)
         self.words = TiledMemory(part.word_memory, words=self.layout.words)
+        self.multiplier = WideProduct(
+            a_bits=NUMBER_BITS, b_bits=FACTOR_BITS, in_dsp=part.in_dsp)
         self.bias = requant.bias + (requant.zero_point << requant.shift)
         self.places = places = (part.half - 1).bit_length()
+        # the last cycle of a step, and whether everything goes on then
+        self.is_last, self.moves = Signal(), Signal()
         # a cycle of a pass: its step, and the element that it is at, without a stage's digit
         self.count = Signal(6)
         self.steps = Signal()

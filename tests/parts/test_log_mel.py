@@ -10,6 +10,7 @@ from sweeps import covering
 
 from nnef_hw.arithmetic.audio.log_mel import LogMel
 from nnef_hw.codegen.verilog import to_verilog
+from nnef_hw.hardware.devices import UP5K
 from nnef_hw.parts.functions.log_mel import LogMelWords
 from nnef_hw.sim.fast_runner import FastRunner
 
@@ -33,9 +34,12 @@ def test_a_wake_word(sense):
 
 
 @pytest.mark.verilator
-@pytest.mark.parametrize(("front", "goes_on"), covering(list(FRONTS.values()), [False, True]))
-def test_many_sounds_under_stalls(front, goes_on, rng):
-    example = log_mel(front, 3, goes_on=goes_on, heard=HEARD)
+@pytest.mark.parametrize(
+    ("front", "goes_on", "single_port"),
+    covering(list(FRONTS.values()), [False, True], [None, UP5K.single_port]),
+)
+def test_many_sounds_under_stalls(front, goes_on, single_port, rng):
+    example = log_mel(front, 3, goes_on=goes_on, heard=HEARD, single_port=single_port)
     Bench(example, rng).check_verilog("verilator")
 
 
@@ -44,3 +48,12 @@ def test_factors_fill_their_memory(front):
     example = log_mel(front, 1)
     words = LogMelWords.of(example.contents["requant"]).words
     assert len(words) == example.part.word_memory.depth
+
+
+def test_numbers_in_single_port_ram():
+    """They take no block RAM then, and a step takes two cycles."""
+    alone = log_mel(LogMel(), 1).part
+    part = log_mel(LogMel(), 1, single_port=UP5K.single_port).part
+    assert (part.spram, alone.spram) == (2, 0)
+    assert part.memories == (alone.word_memory,)
+    assert part.frame_cycles == 2 * alone.frame_cycles

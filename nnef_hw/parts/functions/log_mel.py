@@ -12,7 +12,7 @@ from nnef_hw.arithmetic.audio.log_mel import FACTOR_BITS, NUMBER_BITS, LogMelReq
 from nnef_hw.arithmetic.audio.logarithm import SEGMENT_BITS, SLOPE_BITS, log2_table
 from nnef_hw.arithmetic.numerics import IntArray
 from nnef_hw.hardware.devices import Device
-from nnef_hw.hardware.geometry.blockram import BlockRam, Tiling, tile_memory
+from nnef_hw.hardware.geometry.blockram import BlockRam, SinglePortRam, Tiling, tile_memory
 from nnef_hw.parts.base.part import LogicProducts, Pipe
 from nnef_hw.parts.base.timing import Process, Stream
 
@@ -125,6 +125,8 @@ class LogMel(Pipe):
         Whether DSP blocks multiply.
     ram
         The device's block RAM.
+    single_port
+        The device's single-port RAM, where that holds numbers; None if block RAM does.
     """
 
     component = "nnef_hw.rtl.functions.log_mel:LogMel"
@@ -143,6 +145,7 @@ class LogMel(Pipe):
     out_signed: bool
     in_dsp: bool
     ram: BlockRam
+    single_port: SinglePortRam | None = None
 
     def check(self, requant: LogMelRequant) -> None:
         """Refuse contents of another front end.
@@ -184,9 +187,19 @@ class LogMel(Pipe):
         return self.half.bit_length() % 2 == 0
 
     @property
+    def pace(self) -> int:
+        """Cycles of a step: single-port RAM reads in one and writes in another."""
+        return 2 if self.single_port else 1
+
+    @property
+    def data_words(self) -> int:
+        """Numbers of the transform, and samples."""
+        return self.points + self.kept
+
+    @property
     def data_memory(self) -> Tiling:
-        """Memory of the numbers of the transform, and of samples."""
-        return tile_memory(self.ram, self.points + self.kept, NUMBER_BITS)
+        """Memory of these in block RAM."""
+        return tile_memory(self.ram, self.data_words, NUMBER_BITS)
 
     @property
     def word_memory(self) -> Tiling:
@@ -196,7 +209,11 @@ class LogMel(Pipe):
 
     @property
     def memories(self) -> tuple[Tiling, ...]:
-        return (self.data_memory, self.word_memory)
+        return (self.word_memory,) if self.single_port else (self.data_memory, self.word_memory)
+
+    @property
+    def spram(self) -> int:
+        return -(-NUMBER_BITS // self.single_port.width) if self.single_port else 0
 
     def dsp(self, device: Device) -> int:
         del device
@@ -208,26 +225,26 @@ class LogMel(Pipe):
 
     @property
     def transform_cycles(self) -> int:
-        """Cycles from a frame's last sample to the first weight of its first band."""
+        """Steps from a frame's last sample to the first weight of its first band."""
         stages = (self.half.bit_length() - 1) // 2
         passes = [2] + stages * [2, 4, 4, 4] + self.is_odd * [2, 4, 4] + [2, 4, 2, 4]
         steps = sum(passes) * self.half + POWER_STEPS * (self.half - 1)
         return 2 + steps + DRAIN * (len(passes) + 1)
 
     def band_cycles(self, band: int) -> int:
-        """Cycles from a band's first weight to its result."""
+        """Return the steps from a band's first weight to its result."""
         return 2 * (self.lengths[band] + 1) + LIMB_BITS + TOP_BIT + LOG_STEPS
 
     @property
     def latency(self) -> int:
         """Cycles from a frame's last sample to its first band."""
-        return self.transform_cycles + self.band_cycles(0)
+        return self.pace * (self.transform_cycles + self.band_cycles(0))
 
     @property
     def frame_cycles(self) -> int:
         """Cycles from a frame's first sample to the next one's, in the middle of a stream."""
         bands = sum(self.band_cycles(n) + 1 for n in range(len(self.lengths)))
-        return self.hop + self.transform_cycles + bands - 1
+        return self.pace * (self.hop + self.transform_cycles + bands - 1)
 
     @property
     def features(self) -> Mapping[str, float]:
@@ -236,18 +253,21 @@ class LogMel(Pipe):
     def flip_flops(self, device: Device) -> int:
         del device
         product = 0 if self.in_dsp else FACTOR_BITS + 2 * NUMBER_BITS
-        return 165 + 13 * (self.points.bit_length() - 1) + product
+        paced = NUMBER_BITS + 1 if self.single_port else 0
+        return 165 + 13 * (self.points.bit_length() - 1) + product + paced
 
     def process(self, target: Stream, *origins: Stream) -> Process:
         [origin] = origins
-        time = -1 if self.frames else self.kept - 1
+        pace = self.pace
+        time = -1 if self.frames else pace * self.kept - 1
         missing, frame = self.window if self.frames else self.hop, 0
         while True:
             for _ in range(missing):
-                time = max(time + 1, (yield origin))
+                # a step later, or so many that it is there
+                time += pace * max(1, -(-((yield origin) - time) // pace))
                 origin.accept(time)
-            time += self.transform_cycles - 1
+            time += pace * (self.transform_cycles - 1)
             for band in range(len(self.lengths)):
-                time = yield target, time + 1 + self.band_cycles(band)
+                time = yield target, time + pace * (1 + self.band_cycles(band))
             frame += 1
             missing = self.window if frame % (self.frames or frame + 1) == 0 else self.hop

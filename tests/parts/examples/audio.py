@@ -10,6 +10,7 @@ from nnef_hw import parts
 from nnef_hw.arithmetic.audio.log_mel import LogMel, choose_log_mel
 from nnef_hw.arithmetic.audio.micro_frontend import MicroFrontend
 from nnef_hw.arithmetic.numerics import QType, choose_requant
+from nnef_hw.hardware.devices import UP5K
 
 __all__ = ["AUDIO", "CODES", "FRONTS", "HEARD", "MEASURED", "log_mel"]
 
@@ -29,14 +30,15 @@ HEARD = ("noise", "quiet", "silence", "lowest", "swelling")
 
 
 def log_mel(
-    front, frames, target=CODES, *, goes_on=False, in_dsp=True, heard=HEARD, ram=RAM, **more
+    front, frames, target=CODES, *, goes_on=False, in_dsp=True, heard=HEARD, ram=RAM,
+    single_port=None, **more,
 ):  # fmt: skip
     """Return an example: inferences of so many frames, whose windows may go on."""
     requant = choose_log_mel(front, target)
     part = parts.LogMel(
         window=front.window, hop=front.hop, points=front.points, lengths=requant.bank.lengths,
         frames=0 if goes_on else frames, out_bits=target.bits, out_signed=target.signed,
-        in_dsp=in_dsp, ram=ram,
+        in_dsp=in_dsp, ram=ram, single_port=single_port,
     )  # fmt: skip
     length = frames * front.hop if goes_on else front.window + (frames - 1) * front.hop
 
@@ -53,6 +55,13 @@ AUDIO = {
     "LogMel": {
         **{name: log_mel(front, 2, heard=["noise"]) for name, front in FRONTS.items()},
         "goes on": log_mel(FRONTS["radix 4"], 2, goes_on=True, heard=["noise"]),
+        "single-port RAM": log_mel(
+            FRONTS["radix 4"], 2, heard=["noise"], single_port=UP5K.single_port
+        ),
+        "single-port RAM, goes on": log_mel(
+            FRONTS["radix 2 first"], 2, goes_on=True, heard=["noise"],
+            single_port=UP5K.single_port,
+        ),
         **{
             name: log_mel(
                 FRONTS["radix 4"], 1, target, in_dsp=in_dsp, heard=["tone 0.3"],

@@ -185,11 +185,11 @@ def test_product_pairs(family, tmp_path):
 
 WIDE = """
 /* verilator lint_off PINMISSING */
-module top (input clk, input [31:0] operands, output [31:0] plain, signed_a);
+module top (input clk, enable, input [31:0] operands, output [31:0] plain, signed_a);
     nnef_hw_wide_product #(.A_SIGNED(1'b0)) a (
-        .clk(clk), .a(operands[15:0]), .b(operands[31:16]), .p(plain));
+        .clk(clk), .enable(enable), .a(operands[15:0]), .b(operands[31:16]), .p(plain));
     nnef_hw_wide_product #(.A_SIGNED(1'b1)) b (
-        .clk(clk), .a(operands[15:0]), .b(operands[31:16]), .p(signed_a));
+        .clk(clk), .enable(enable), .a(operands[15:0]), .b(operands[31:16]), .p(signed_a));
 endmodule
 """
 WIDE_HARNESS = """
@@ -201,9 +201,12 @@ int main() {
     for (int step = 0; step < 20000; ++step) {
         operands = step < 25 ? ends[step / 5] << 16 | ends[step % 5]
             : operands * 1664525u + 1013904223u;
-        top.operands = operands;
-        top.clk = 0; top.eval();
-        top.clk = 1; top.eval();
+        for (int enable = 1; enable >= 0; --enable) {
+            top.operands = enable ? operands : ~operands;
+            top.enable = enable;
+            top.clk = 0; top.eval();
+            top.clk = 1; top.eval();
+        }
         const unsigned a = operands & 0xffff, b = operands >> 16;
         const unsigned negative = a & 0x8000 ? b << 16 : 0;
         if (top.plain != a * b || top.signed_a != a * b - negative) {
