@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from nnef_hw.architecture.timeline import Activity, Timeline
 from nnef_hw.boards import BOARDS
-from nnef_hw.engine.planning.plan import EnginePlan, LayerStation, TailStation
+from nnef_hw.engine.planning.plan import EnginePlan, HeadStation, LayerStation, TailStation
 from nnef_hw.engine.planning.resources import array_resources
 from nnef_hw.engine.planning.solver import schedule_engine
 from nnef_hw.engine.timing.timing import Span
@@ -100,7 +100,9 @@ def _memory_map(plan: EnginePlan) -> MemoryMap:
     )  # fmt: skip
 
 
-def _layer(plan: EnginePlan, graph: Graph, station: LayerStation | TailStation) -> LayerReport:
+def _layer(
+    plan: EnginePlan, graph: Graph, station: HeadStation | LayerStation | TailStation
+) -> LayerReport:
     node = station.layer.node if isinstance(station, LayerStation) else station.node
     result, shape = graph.tensor(station.name), station.shape
     row = LayerReport(
@@ -118,7 +120,7 @@ def _layer(plan: EnginePlan, graph: Graph, station: LayerStation | TailStation) 
         line_buffer_bytes=0, weight_bytes=0, dsp=0, bram=0, lut=0, stall_cycles=0, memory_bytes=0,
     )  # fmt: skip
     if not isinstance(station, LayerStation):
-        used = station.tail.part.resources(plan.design.device)
+        used = station.part.resources(plan.design.device)
         return replace(row, dsp=used.dsp, bram=used.bram, lut=used.lut)
     layer, span = station.layer, station.span
 
@@ -137,9 +139,11 @@ def _layer(plan: EnginePlan, graph: Graph, station: LayerStation | TailStation) 
     )  # fmt: skip
 
 
-def _sources(station: LayerStation | TailStation) -> tuple[str, ...]:
+def _sources(station: HeadStation | LayerStation | TailStation) -> tuple[str, ...]:
     if isinstance(station, LayerStation):
         return station.layer.operands
+    if isinstance(station, HeadStation):
+        return (station.head.port.tensor,)
     return (station.sink.tensor,)
 
 
@@ -170,11 +174,16 @@ def make_timeline(plan: EnginePlan) -> Timeline:
     start = plan.first_input
     sends = dict(zip(plan.design.network.sinks, plan.spans[-len(plan.outputs) :], strict=True))
     loads = [plan.spans_of(Kind.LOAD, n) for n in range(len(plan.inputs))]
-    shown = [plan.spans_of(Kind.RUN, n) for n in range(len(plan.layer_spans))]
-    for station in plan.stations[len(shown) :]:
-        assert isinstance(station, TailStation)
-        after = min(station.cycles, interval)
-        shown.append([Span(station.name, sends[station.sink].begin, after, after)])
+    runs = iter([plan.spans_of(Kind.RUN, n) for n in range(len(plan.layer_spans))])
+    shown: list[list[Span]] = []
+    for station in plan.stations:
+        if isinstance(station, LayerStation):
+            shown.append(next(runs))
+            continue
+        cycles = min(station.cycles, interval)
+        # A head computes the next frame as soon as what it has given of this one is loaded.
+        begin = sends[station.sink].begin if isinstance(station, TailStation) else start
+        shown.append([Span(station.name, begin, cycles, cycles)])
     inputs, blocks = (
         tuple(_activity(spans, start, interval, step) for spans in some) for some in (loads, shown)
     )

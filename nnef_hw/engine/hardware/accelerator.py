@@ -111,8 +111,15 @@ class EngineAccelerator(wiring.Component):  # type: ignore[misc]
             units=design.program.units.contents,
         )  # fmt: skip
         m.submodules.engine = WithReset(engine, restart)
-        for port, stream_ in zip(design.placement.inputs, engine.inputs, strict=True):
-            wiring.connect(m, wiring.flipped(getattr(self, port.name)), stream_)
+        for source, stream_ in zip(network.sources, engine.inputs, strict=True):
+            given = wiring.flipped(getattr(self, source.port.name))
+            if (head := source.head) is not None:
+                component = head.part.build(**head.begin.contents)
+                m.submodules[head.instance] = WithReset(component, restart)
+                [operand] = head.part.operands(component)
+                wiring.connect(m, given, operand)
+                given = head.part.result(component)
+            wiring.connect(m, given, stream_)
         if self.reader is not None:
             self._read(m, engine, restart)
         elif design.ring_words:

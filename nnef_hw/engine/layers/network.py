@@ -17,6 +17,7 @@ from nnef_hw.engine.layers.constant import (
 )
 from nnef_hw.engine.layers.contraction import ContractionLayer
 from nnef_hw.engine.layers.conv import ConvLayer
+from nnef_hw.engine.layers.ends import Head, HeadNodes, Tail, find_heads, heads
 from nnef_hw.engine.layers.layer import (
     LANES,
     AnyContext,
@@ -36,7 +37,6 @@ from nnef_hw.engine.layers.support import (
     memory_image,
     place_count,
 )
-from nnef_hw.engine.layers.tail import Tail
 from nnef_hw.errors import raise_all
 from nnef_hw.hardware.devices import Device
 from nnef_hw.ir import Graph, HostStream, Node, StreamOrder, Trait
@@ -137,11 +137,22 @@ class Loading:
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """An input: its port, the tensor that it brings, and that one's image in memory."""
+    """An input of the array.
+
+    Parameters
+    ----------
+    port
+        Its port; behind a head what that gives.
+    tensor, image
+        The tensor that it brings, and that one's image in memory.
+    head
+        What stands between the port and the array.
+    """
 
     port: Port
     tensor: str
     image: Image
+    head: Head | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,8 +253,9 @@ class Network:
             layer = reader
             if is_alone and isinstance(reader, ConvLayer) and reader.operands == (source.tensor,):
                 loading, layer = _loading(reader, source.image, lanes)
-            if source.port.image[2] % loading.codes:
-                # The host's pixels are others than those in memory, and end within a word.
+            if source.port.image[2] % loading.codes or (source.head and loading.codes > 1):
+                # The host's pixels are others than those in memory, and end within a word; and
+                # what a head gives are single codes.
                 loading, layer = Loading.by_code(source.image, lanes), reader
             if readers and layer is not None:
                 layers[readers[0]] = layer
@@ -312,17 +324,22 @@ def _lowered(graph: Graph, device: Device) -> Network:
     order = graph.once(StreamOrder)
     ends = find_tails(graph, order)
     tail_names = {node.name for node in ends.values()}
+    begins = find_heads(graph, order)
+    ahead = {name for head in begins.values() for name in (*head.names, *head.states)}
     tensors: dict[str, str] = {}
     for name in graph.inputs:
-        source = order.inputs[name].tensor
+        head = begins.get(name)
+        source = order.inputs[name].tensor if head is None else head.node.name
         tensors |= {name: source, source: source}
-    tensors |= {name: name for name in graph.states}
+    tensors |= {name: name for name in graph.states if name not in ahead}
     layers: list[EngineLayer] = []
     kept_words = device.ram.shapes[0][0]
     hidden: dict[str, Place] = {}
     for node in graph.nodes:
         if order.origin(node.name)[0] in tail_names:
             # The last node of an output, or a move behind it, which the host makes.
+            continue
+        if node.name in ahead:
             continue
         if node.has(Trait.MOVES):
             move = find_move(graph, order, node)
@@ -365,12 +382,14 @@ def _lowered(graph: Graph, device: Device) -> Network:
     labels = port_labels("i", graph.inputs)
     for label, name in zip(labels, graph.inputs, strict=True):
         sent = order.inputs[name]
-        image = Image(*memory_image(graph, order, sent.tensor))
-        sources.append(Input(_port(label, graph, sent, sent.tensor), sent.tensor, image))
+        sources.append(_input(graph, order, device, _port(label, graph, sent, sent.tensor),
+                              begins.get(name)))  # fmt: skip
     images = {source.tensor: source.image for source in sources}
     images |= {layer.tensor: layer.target for layer in layers}
     states = tuple(
-        KeptState.of(graph, name, tensors[state.result]) for name, state in graph.states.items()
+        KeptState.of(graph, name, tensors[state.result])
+        for name, state in graph.states.items()
+        if name not in ahead
     )
     sinks = []
     for label, name in zip(port_labels("o", graph.outputs), graph.outputs, strict=True):
@@ -382,6 +401,20 @@ def _lowered(graph: Graph, device: Device) -> Network:
         behind = None if tail is None else Tail.of(layer_of(graph, tail), device)
         sinks.append(Sink(port, result, images[result], qtype.bits, qtype.signed, behind))
     return Network(graph.name, tuple(layers), tuple(sources), tuple(sinks), states)
+
+
+def _input(
+    graph: Graph, order: StreamOrder, device: Device, port: Port, begin: HeadNodes | None
+) -> Input:
+    """Return an input, with what stands between its port and the array."""
+    if begin is None:
+        return Input(port, port.tensor, Image(*memory_image(graph, order, port.tensor)))
+    node = begin.node
+    made = heads[node.op](layer_of(graph, node), device, bool(begin.states))
+    image, qtype = memory_image(graph, order, node.name), graph.tensor(node.name).qtype
+    assert qtype is not None
+    inner = Port(port.name, node.name, image, qtype.bits, qtype.signed)
+    return Input(inner, node.name, Image(*image), Head(node, port, made))
 
 
 def _write_row(

@@ -8,10 +8,10 @@ from typing import Any
 from nnef_hw.arithmetic.numerics import Requant
 from nnef_hw.arithmetic.tflite.numerics import TfliteAddRequant
 from nnef_hw.engine.layers.contraction import MIDDLE
+from nnef_hw.engine.layers.ends import find_heads, heads, tails
 from nnef_hw.engine.layers.layer import ANYWHERE, Format, Image, lowers
 from nnef_hw.engine.layers.pieces import Piece, move_piece, nest_of
 from nnef_hw.engine.layers.sum_factors import sum_factors
-from nnef_hw.engine.layers.tail import tails
 from nnef_hw.errors import NnefHwError, UnsupportedError
 from nnef_hw.ir import (
     Graph,
@@ -54,22 +54,30 @@ def check_engine(graph: Graph) -> list[NnefHwError]:
         errors.append(UnsupportedError(reason, remedy=remedy, location=location))
 
     order = graph.once(StreamOrder)
+    begins = find_heads(graph, order)
+    ahead = {name for head in begins.values() for name in (*head.names, *head.states)}
     for reason, remedy, tensor in _states(graph, order):
-        refuse(reason, remedy, tensor)
-    sources = [order.inputs[name].tensor for name in graph.inputs]
+        if tensor.name not in ahead:
+            refuse(reason, remedy, tensor)
+    sources = [order.inputs[name].tensor for name in graph.inputs if name not in begins]
     ends = {node.name for node in find_tails(graph, order).values()}
     for node in graph.nodes:
+        if node.name in ahead:
+            continue
         for reason, remedy in _problems(graph, node, order, ends):
             refuse(f"{node.op} {node.name!r}: {reason}", remedy, node)
     constants = [
         operand.name
         for node in graph.nodes
-        if graph.stage is Stage.FIXED and not node.has(Trait.MOVES)
+        if graph.stage is Stage.FIXED and not node.has(Trait.MOVES) and node.name not in ahead
         for operand in layers.layer_of(graph, node).operands
         if operand.data is not None
     ]
     computed = (*graph.states, *(node.name for node in graph.nodes))
+    inside = {head.node.name for head in begins.values()}
     for name in dict.fromkeys((*sources, *constants, *computed)):
+        if name in ahead - inside:
+            continue  # what a part in front of the engine keeps
         if graph.tensor(name).dtype == "integer":
             continue  # a place, which no memory of codes has
         qtype = graph.tensor(name).qtype
@@ -78,8 +86,9 @@ def check_engine(graph: Graph) -> list[NnefHwError]:
                 f"tensor {name!r} has codes of {qtype.bits} bits",
                 f"use activations of at most {CODE_BITS} bits",
             )
+    borders = ahead | ends
     if not errors and not any(
-        not node.has(Trait.MOVES) and node.name not in ends for node in graph.nodes
+        not node.has(Trait.MOVES) and node.name not in borders for node in graph.nodes
     ):
         refuse("the model has nothing to compute in the engine's array", STREAM)
     return errors
@@ -167,6 +176,7 @@ def _problems(
         return
     if node.op not in lowers:
         where = " but at the end of a network" if node.op in tails else ""
+        where = " but of all samples of an input" if node.op in heads else where
         yield f"the engine does not compute it yet{where}", STREAM
         return
     gathers = issubclass(layers.layers[node.op], layers.Move)

@@ -6,14 +6,14 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from nnef_hw.architecture.architecture import Port, border_queues
 from nnef_hw.arithmetic.records import Fields, JsonObject
+from nnef_hw.engine.layers.ends import Head, Tail
 from nnef_hw.engine.layers.layer import EngineLayer, Shape
 from nnef_hw.engine.layers.network import Sink
-from nnef_hw.engine.layers.tail import Tail
 from nnef_hw.engine.memory.choices import MEMORY, saved
 from nnef_hw.engine.planning.resources import border_resources, engine_resources
 from nnef_hw.engine.program.design import Design
@@ -21,6 +21,7 @@ from nnef_hw.engine.program.image import ProgramImage
 from nnef_hw.engine.timing.timing import FrameTimes, Span, simulate_frames, spans
 from nnef_hw.hardware.devices import Resources, Target
 from nnef_hw.ir import Graph, Node, stream_image
+from nnef_hw.parts.base.part import Part
 from nnef_hw.parts.engine.features import FEATURES
 from nnef_hw.parts.engine.program import Kind
 
@@ -76,6 +77,47 @@ class LayerStation:
 
 
 @dataclass(frozen=True)
+class HeadStation:
+    """A front end, between an input and the engine: cycles from a frame to the next one."""
+
+    head: Head
+
+    @property
+    def node(self) -> Node:
+        """The node."""
+        return self.head.node
+
+    @property
+    def part(self) -> Part:
+        """Part that computes it."""
+        return self.head.part
+
+    @property
+    def cycles(self) -> int:
+        """Cycles per frame of the network."""
+        return self.head.begin.cycles
+
+    @property
+    def name(self) -> str:
+        """Name of the layer."""
+        return self.node.name
+
+    @property
+    def instance(self) -> str:
+        """Name of the head's instance."""
+        return self.head.instance
+
+    def describe(self, graph: Graph) -> str:
+        """Say in a line what it runs."""
+        return _description(self.node, graph, "in front of the engine")
+
+    @property
+    def shape(self) -> Mapping[str, int]:
+        """Multipliers of a head: none of the array's."""
+        return {"rows": 0, "lanes": 1, "taps": 1, "lines": 0}
+
+
+@dataclass(frozen=True)
 class TailStation:
     """A last node, between the engine and an output: from its first code to its last result."""
 
@@ -92,6 +134,11 @@ class TailStation:
         """Tail that runs the layer."""
         assert self.sink.tail is not None
         return self.sink.tail
+
+    @property
+    def part(self) -> Part:
+        """Part that computes it."""
+        return self.tail.part
 
     @property
     def name(self) -> str:
@@ -136,11 +183,9 @@ class EnginePlan:
     @classmethod
     def of(cls, design: Design, target: Target, clock_mhz: float | None) -> EnginePlan:
         """Return the plan of a design for a target."""
-        network = design.network
-        link = border_resources(target) + border_queues(
-            design.placement.inputs, [x.port for x in network.sinks], target
-        )
-        return cls(design, target.name, clock_mhz or target.clock_mhz, link)
+        plan = cls(design, target.name, clock_mhz or target.clock_mhz, Resources())
+        queues = border_queues(plan.inputs, plan.outputs, target)
+        return replace(plan, link=border_resources(target) + queues)
 
     @property
     def model(self) -> str:
@@ -155,7 +200,8 @@ class EnginePlan:
     @property
     def inputs(self) -> tuple[Port, ...]:
         """Input streams."""
-        return self.design.placement.inputs
+        pairs = zip(self.design.network.sources, self.design.placement.inputs, strict=True)
+        return tuple(port if x.head is None else x.head.port for x, port in pairs)
 
     @property
     def outputs(self) -> tuple[Port, ...]:
@@ -172,9 +218,13 @@ class EnginePlan:
         return graph
 
     @cached_property
-    def stations(self) -> tuple[LayerStation | TailStation, ...]:
-        """Layers, and what stands behind the engine."""
-        found: list[LayerStation | TailStation] = [
+    def stations(self) -> tuple[HeadStation | LayerStation | TailStation, ...]:
+        """Layers, and what stands in front of the engine and behind it."""
+        heads = (source.head for source in self.design.network.sources)
+        found: list[HeadStation | LayerStation | TailStation] = [
+            HeadStation(head) for head in heads if head is not None
+        ]
+        found += [
             LayerStation(layer, self.design.shape, span, self.batch)
             for layer, span in zip(self.design.frame_layers, self.layer_spans, strict=True)
         ]
@@ -281,7 +331,9 @@ class EnginePlan:
             for span in self.layer_spans
         ]
         sinks = self.design.network.sinks
-        return (*found, *((sink.codes, 0) for sink in sinks if sink.tail is not None))
+        heads = ((x.cycles, 0) for x in self.stations if isinstance(x, HeadStation))
+        tails = ((sink.codes, 0) for sink in sinks if sink.tail is not None)
+        return (*heads, *found, *tails)
 
     def to_json(self) -> JsonObject:
         """Plain JSON values: size, cycles, and the first word of every tensor in memory."""

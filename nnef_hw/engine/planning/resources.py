@@ -14,13 +14,14 @@ def border_resources(target: Target) -> Resources:
 
 
 def engine_resources(design: Design) -> Resources:
-    """Estimate what an engine and its tails take; DSP blocks and memories are exact."""
+    """Estimate what an engine, its heads and its tails take; DSP blocks and memories are exact."""
+    heads = (source.head for source in design.network.sources)
     tails = (sink.tail for sink in design.network.sinks)
-    behind = (tail.part.resources(design.device) for tail in tails if tail is not None)
-    return Resources.total(behind) + array_resources(design)
+    around = (x.part.resources(design.device) for x in (*heads, *tails) if x is not None)
+    return Resources.total(around) + array_resources(design)
 
 
 def array_resources(design: Design) -> Resources:
-    """Estimate what an engine takes without its tail."""
+    """Estimate what an engine takes without its heads and tails."""
     reader, own = design.packets.reader, design.engine.resources(design.device)
     return own if reader is None else reader.resources(design.device) + own

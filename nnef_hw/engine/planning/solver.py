@@ -66,7 +66,8 @@ def schedule_engine(
         If no array fits, or none is fast enough.
     """
     network = lower(graph, target.device)
-    is_small = target_fps is not None
+    # Of what a head takes few arrays leave enough.
+    is_small = target_fps is not None or any(x.head for x in network.sources)
     plans = list(_plans(network, target, clock_mhz, batch, small=is_small))
     fitting = [plan for plan in plans if not list(_short(plan.resources, target.device))]
     if not fitting:

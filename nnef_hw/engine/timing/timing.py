@@ -13,6 +13,7 @@ from nnef_hw.engine.memory.placement import Step
 from nnef_hw.engine.program.design import Design
 from nnef_hw.engine.program.issue import Issue
 from nnef_hw.engine.program.program import Run
+from nnef_hw.engine.timing.arrivals import Arrivals
 from nnef_hw.engine.timing.feed import Feed
 from nnef_hw.engine.timing.passage import passage_cycles
 from nnef_hw.parts.base.timing import Kernel, Process, Stream
@@ -121,6 +122,9 @@ class _Frames:
     def __init__(self, design: Design) -> None:
         self._design = design
         self._feed = Feed(design)
+        self._arrivals = [
+            None if x.head is None else Arrivals(x.head) for x in design.network.sources
+        ]
         self.inputs: list[int] = []
         self.waits: list[int] = []
         # Of every step of the batch: name, when it would begin if nothing had to come, words, stall
@@ -175,10 +179,19 @@ class _Frames:
         begin, alone = self._begin(end, self._settles)
         self._settles = 0
         first = begin + engine.pipeline.before_load
+        arrivals = self._arrivals[step.n]
+        if arrivals is not None:
+            last, taken = first - 1, []
+            for _ in range(count):
+                taken.append(arrivals.begins[arrivals.frames])
+                last = arrivals.taken(loading, last + 1)
+        else:
+            last = first + count * loading.cycles - 1
+            frames = range(first, last + 1, loading.cycles)
+            taken = [cycle + loading.lead for cycle in frames]
         if not step.n:
-            taken = range(first, first + count * loading.cycles, loading.cycles)
-            self.inputs += [cycle + loading.lead for cycle in taken]
-        end = first + count * loading.cycles - 1 + engine.pipeline.border_delay
+            self.inputs += taken
+        end = last + engine.pipeline.border_delay
         self._feed.end(end)
         beats = count * design.placement.inputs[step.n].beats
         self._steps.append((source.tensor, alone, beats, begin - alone))

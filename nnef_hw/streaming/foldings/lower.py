@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from nnef_hw.architecture.architecture import Port, port_labels
+from nnef_hw.architecture.kept_rows import KeptRows, find_kept_noise, find_kept_rows
 from nnef_hw.errors import raise_all
 from nnef_hw.ir import Graph, HostStream, Node, StreamOrder, Trait, stream_image
 from nnef_hw.ir.layers import layer_of
@@ -27,7 +28,6 @@ from nnef_hw.streaming.layers import (
     table,
 )
 from nnef_hw.streaming.layers.kept_caches import find_kept_caches
-from nnef_hw.streaming.layers.kept_rows import KeptRows, find_kept_noise, find_kept_rows
 from nnef_hw.streaming.layers.layer import AnyContext, AnyLayer, StreamContext, lowers
 from nnef_hw.streaming.layers.state import DelayLayer, state_layers
 

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from nnef_hw.architecture.kept_rows import is_put_back
 from nnef_hw.arithmetic.numerics import QType
 from nnef_hw.ir import Graph, Node, State, StreamOrder, Trait
 from nnef_hw.ir.layers import Contraction, format_of, layer_of
 from nnef_hw.passes.rewriting.names import authors_name
-from nnef_hw.streaming.layers.kept_rows import is_put_back
 
 __all__ = ["KeptCache", "KeptCaches", "find_kept_caches", "why_not_kept"]
 

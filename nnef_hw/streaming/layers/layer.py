@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
+from nnef_hw.architecture.kept_rows import KeptRows
 from nnef_hw.arithmetic.numerics import QType
 from nnef_hw.arithmetic.records import Fields, JsonObject
 from nnef_hw.hardware.devices import Device
@@ -16,7 +17,6 @@ from nnef_hw.ir.operators import PerOperator
 from nnef_hw.parts import Part
 from nnef_hw.parts.streams.constant import Constant
 from nnef_hw.streaming.layers.kept_caches import KeptCache
-from nnef_hw.streaming.layers.kept_rows import KeptRows
 
 __all__ = [
     "AnyContext",

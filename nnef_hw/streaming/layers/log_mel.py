@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nnef_hw.arithmetic.audio.log_mel import LogMelRequant
-from nnef_hw.errors import UnsupportedError
+from nnef_hw.architecture.fronts import check_frames, log_mel_part
 from nnef_hw.hardware.devices import Device
 from nnef_hw.ir import layers
 from nnef_hw.parts import LogMel, Part
@@ -20,19 +19,12 @@ class LogMelLayer(PlainLayer):
 
     label = "log_mel"
 
-    requant: LogMelRequant
+    layer: layers.LogMelFront
     frames: int
     goes_on: bool
 
     def part(self, device: Device) -> Part:
-        front = self.requant.front
-        return LogMel(
-            window=front.window, hop=front.hop, points=front.points,
-            lengths=self.requant.bank.lengths, frames=0 if self.goes_on else self.frames,
-            out_bits=self.target.bits, out_signed=self.target.signed,
-            in_dsp=device.family.has_wide_products and device.dsp >= LogMel.DSP_BLOCKS,
-            ram=device.ram,
-        )  # fmt: skip
+        return log_mel_part(self.layer, device, goes_on=self.goes_on)
 
     def cycles(self, folding: Folding, device: Device) -> int:
         part = self.part(device)
@@ -42,23 +34,12 @@ class LogMelLayer(PlainLayer):
 
     def contents(self, folding: Folding) -> Contents:
         del folding
-        return {"log_mel": {"requant": self.requant}}
+        return {"log_mel": {"requant": self.layer.requant}}
 
 
 @lowers("log_mel")
 def _lower_log_mel(context: StreamContext[layers.LogMelFront]) -> LogMelLayer:
-    layer = context.layer
-    front = layer.requant.front
+    layer, goes_on = context.layer, context.rows is not None
+    check_frames(layer, goes_on=goes_on)
     frames, _, _ = layer.result_image
-    samples, _, _ = layer.image
-    goes_on = context.rows is not None
-    used = front.window + (frames - 1) * front.hop + (front.reach - front.window - layer.before)
-    if samples != used or (not goes_on and front.emphasis and not layer.before):
-        raise UnsupportedError(
-            f"log_mel {layer.node.name!r}: {samples} samples are not {frames} frames of "
-            f"{front.window} samples, every {front.hop} of them one, without a rest",
-            remedy=f"give it {front.window + (frames - 1) * front.hop} samples, with padding = "
-            f"[({int(front.emphasis > 0)}, 0), (0, 0)]",
-            location=layer.node.location,
-        )
-    return LogMelLayer(**context.common, requant=layer.requant, frames=frames, goes_on=goes_on)
+    return LogMelLayer(**context.common, layer=layer, frames=frames, goes_on=goes_on)

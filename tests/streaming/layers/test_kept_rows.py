@@ -8,6 +8,7 @@ from changed_plans import with_blocks
 from recurrent_graphs import delay_line
 from temporal_graphs import TEMPORAL, Temporal, padded, random_temporal
 
+from nnef_hw.architecture.kept_rows import find_kept_rows
 from nnef_hw.boards import find_board
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.ir import Stage
@@ -21,7 +22,6 @@ from nnef_hw.streaming.architecture import Streaming
 from nnef_hw.streaming.foldings.block import Block
 from nnef_hw.streaming.foldings.lower import lower
 from nnef_hw.streaming.hardware.accelerator import Accelerator
-from nnef_hw.streaming.layers.kept_rows import find_kept_rows
 from nnef_hw.streaming.search.solver import schedule
 from nnef_hw.testing import GraphBuilder
 

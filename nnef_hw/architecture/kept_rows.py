@@ -25,7 +25,7 @@ _ROWS = 2
 
 
 class KeptRows(NamedTuple):
-    """Where rows of this step and of steps before come from.
+    """Rows of this step and of steps before, and where they come from.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class KeptRows(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
-    """What line buffers and delays of a graph keep.
+    """Rows, states and nodes that line buffers and delays of a graph keep.
 
     Attributes
     ----------
