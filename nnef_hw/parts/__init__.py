@@ -40,6 +40,7 @@ from nnef_hw.parts.images.transpose import Transpose
 from nnef_hw.parts.images.upsample import Upsample
 from nnef_hw.parts.readers.flash_reader import FlashReader
 from nnef_hw.parts.readers.flash_words import FlashWords
+from nnef_hw.parts.readers.row_reader import RowReader
 from nnef_hw.parts.readers.sdram_reader import SdramReader, SdramWords
 from nnef_hw.parts.readers.split_reader import SplitReader
 from nnef_hw.parts.streams.concat import Concat, Split
@@ -96,6 +97,7 @@ __all__ = [
     "PipelinedSoftmax",
     "Quotient",
     "Requantizer",
+    "RowReader",
     "RowWriter",
     "RunningMax",
     "RunningSum",

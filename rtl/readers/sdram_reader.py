@@ -56,13 +56,18 @@ class SdramReader(wiring.Component):
 
     def __init__(self, part: parts.SdramReader):
         self.part = part
+        super().__init__(self._members(part))
+
+    @staticmethod
+    def _members(part):
+        """Return the members."""
         width = part.chip.width
-        super().__init__({
+        return {
             "start": In(1), "load": In(1), "restart": In(1), "idle": Out(1),
             "i": In(stream.Signature(width)), "o": Out(stream.Signature(width)),
             "command": Out(3, init=NOP), "bank": Out(BANK_BITS), "address": Out(ADDRESS_BITS),
             "dq_o": Out(width), "dq_oe": Out(1), "dq_i": In(width),
-        })
+        }
 
     def elaborate(self, platform):
         m = Module()
@@ -93,6 +98,7 @@ class SdramReader(wiring.Component):
                          self.bank.eq(bank)]
 
         first, granules, skips = self._begin(m, left)
+        starts = self._starts()
 
         m.d.sync += [self.command.eq(NOP), self.dq_oe.eq(0), self.dq_o.eq(self.i.payload)]
         with m.If(delay != 0):
@@ -151,22 +157,29 @@ class SdramReader(wiring.Component):
             m.d.sync += place.eq(place + 1)
             with m.If(granule_end):
                 m.d.sync += left.eq(left - 1)
-        with m.If(self.idle & (self.start | self.load)):
-            m.d.sync += [place.eq(first), left.eq(granules), reading.eq(self.start),
-                         loading.eq(~self.start)]
+        with m.If(self.idle & (starts | self.load)):
+            m.d.sync += [place.eq(first), left.eq(granules), reading.eq(starts),
+                         loading.eq(~starts)]
         is_wanted = is_read & ~forgetting
         if part.once % GRANULE:
             is_early = column[:GRANULE.bit_length() - 1] < part.once % GRANULE
             is_wanted &= ~(skips & is_early)
-        if part.words % GRANULE:
-            is_behind = column[:GRANULE.bit_length() - 1] >= part.words % GRANULE
-            is_wanted &= ~((left == 1) & is_behind)
+        is_wanted &= ~((left == 1) & self._is_behind(column[:GRANULE.bit_length() - 1]))
         is_coming = self._queue(m, is_wanted, has_room, forgetting)
         with m.If(self.restart):
             m.d.sync += [reading.eq(0), loading.eq(0), forgetting.eq(1)]
         with m.Elif(is_between & ~is_coming):
             m.d.sync += forgetting.eq(0)
         return m
+
+    def _starts(self):
+        """Return whether a read begins, if nothing is going on."""
+        return self.start
+
+    def _is_behind(self, column):
+        """Return whether a word of the last 16 is behind the image."""
+        tail = self.part.words % GRANULE
+        return column >= tail if tail else Const(0)
 
     def _begin(self, m, left):
         """Return with which word a read begins, its granules, and whether the first one goes on.

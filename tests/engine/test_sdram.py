@@ -13,6 +13,7 @@ from nnef_hw.boards.interfaces import Uart, link_of
 from nnef_hw.engine.architecture import SharedArray
 from nnef_hw.engine.layers.layer import Shape
 from nnef_hw.engine.layers.network import lower
+from nnef_hw.engine.memory.addressed_tables import AddressedRowLayer
 from nnef_hw.engine.memory.kept_tables import TableRowLayer
 from nnef_hw.engine.memory.store import SdramStore, find_store
 from nnef_hw.engine.planning.plan import EnginePlan
@@ -172,9 +173,16 @@ def test_no_memory_to_read(board, clock_mhz):
 
 
 @pytest.mark.verilator
-@pytest.mark.parametrize("board", BOARDS)
-def test_a_step_of_a_language_model_from_sdram(board, tmp_path, rng):
-    """Initial values, and tables that no ring holds, come once, and anew after a restart."""
+@pytest.mark.parametrize(
+    ("board", "kind", "choice"),
+    [(board, TableRowLayer, "keeps_tables") for board in BOARDS]
+    + [("16 bits", AddressedRowLayer, "addresses_tables")],
+)
+def test_a_step_of_a_language_model_from_sdram(board, kind, choice, tmp_path, rng):
+    """Initial values, and tables that are kept, come once, and anew after a restart.
+
+    Of other tables a row comes in every step.
+    """
     board, clock_mhz, baud = BOARDS[board]
     positions = np.tile(np.arange(8), (3, 1))[..., None]
     samples = {"token": rng.integers(0, 11, positions.shape), "position": positions}
@@ -182,7 +190,7 @@ def test_a_step_of_a_language_model_from_sdram(board, tmp_path, rng):
     fixed = quantize(simplify(graph), samples, Scheme())
     [store] = SdramStore.ways(board, clock_mhz)
     network = lower(fixed, board.device)
-    design = Design(network, Shape(8, 4), board.device, 128, store, keeps_tables=True)
+    design = Design(network, Shape(8, 4), board.device, 128, store, **{choice: True})
     plan = EnginePlan.of(design, board, clock_mhz)
     options = BuildOptions(model=Path("step.nnef"), board=board.name, out=tmp_path, link=Uart(baud))
     emit(tmp_path, fixed, None, plan, None, board, options)
@@ -192,7 +200,9 @@ def test_a_step_of_a_language_model_from_sdram(board, tmp_path, rng):
     packets = folder.plan.design.packets
     assert packets.once_words
     assert not packets.repeats_tables
-    assert sum(isinstance(x, TableRowLayer) for x in folder.plan.design.frame_layers) == 5
+    # one has a sum behind it, so it is not kept
+    rows = 5 + (kind is AddressedRowLayer)
+    assert sum(isinstance(x, kind) for x in folder.plan.design.frame_layers) == rows
     for stall in (0.0, 0.3):
         found = simulate(folder, tmp_path / "samples.npz", limit=None, stall=stall)
         assert (found.bit_exact, found.frames) == (True, 24)
@@ -233,7 +243,7 @@ def test_every_sequence_begins_with_the_initial_values(tmp_path, rng):
 
 
 @pytest.mark.parametrize("tokens", [11, 600])
-def test_tables_are_among_codes_where_no_ring_holds_them(tokens, rng):
+def test_rows_come_from_memory_where_no_ring_holds_a_table(tokens, rng):
     positions = np.arange(8)[None, :, None]
     samples = {"token": rng.integers(0, tokens, positions.shape), "position": positions}
     fixed = quantize(simplify(step(rng, size=8, tokens=tokens)), samples, Scheme())
@@ -241,4 +251,5 @@ def test_tables_are_among_codes_where_no_ring_holds_them(tokens, rng):
     design = Design(lower(fixed, BOARD.device), Shape(4, 4), BOARD.device)
     plans = list(_fed(design, BOARD, CLOCK_MHZ))
     streamed = [plan.design for plan in plans if plan.design.store == store]
-    assert {design.keeps_tables for design in streamed} == {tokens > 256}
+    assert {design.addresses_tables for design in streamed} == {tokens > 256}
+    assert not any(design.keeps_tables for design in streamed)

@@ -11,6 +11,7 @@ from nnef_hw.engine.planning.plan import EnginePlan
 from nnef_hw.hardware.devices import find_device
 from nnef_hw.parts.base.untyped import Hardware
 from nnef_hw.parts.engine.program import BEAT_BITS
+from nnef_hw.parts.readers.row_reader import RowReader
 from nnef_hw.rtl.base.reset import WithReset
 from nnef_hw.rtl.engine.engine import SharedEngine
 from nnef_hw.rtl.engine.units import write_tables
@@ -147,6 +148,13 @@ class EngineAccelerator(wiring.Component):  # type: ignore[misc]
         """Let the memory's image come over and over."""
         reader = self.reader
         wiring.connect(m, reader.o, engine.feed)
+        inputs = self.plan.design.placement.inputs
+        for port, _ in reader.part.place_bits if isinstance(reader.part, RowReader) else ():
+            given = getattr(self, inputs[port].name)
+            m.d.comb += [
+                getattr(reader, f"place{port}").eq(given.payload.data[0]),
+                getattr(reader, f"comes{port}").eq(given.valid & given.ready),
+            ]
         if self.is_loaded:
             # What it keeps outlasts a restart.
             m.submodules.reader = reader

@@ -230,6 +230,11 @@ class EngineLayer(ABC):
         return self.tensor
 
     @property
+    def addressed(self) -> Place | None:
+        """The integer at which its weights are a row of a table; None if they come in order."""
+        return None
+
+    @property
     def read_tensors(self) -> tuple[str, ...]:
         """Names of the tensors that the array reads."""
         return (self.operand,)

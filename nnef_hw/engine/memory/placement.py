@@ -10,6 +10,7 @@ from typing import NamedTuple
 from nnef_hw.architecture.architecture import Port
 from nnef_hw.engine.layers.layer import EngineLayer, Shape
 from nnef_hw.engine.layers.network import Arrangement, Loading, Network
+from nnef_hw.engine.memory.addressed_tables import address_tables
 from nnef_hw.engine.memory.keeping import Keeping, keep
 from nnef_hw.engine.memory.kept_tables import keep_tables
 from nnef_hw.engine.memory.memory_plan import Stay, allocate, allocate_banks, are_apart
@@ -45,6 +46,8 @@ class Placement:
         loaded.
     keeps_tables
         Whether tables of which an integer chooses a row are there as well.
+    addresses_tables
+        Whether they stay in the memory of the board, from which a row comes.
     """
 
     network: Network
@@ -53,6 +56,7 @@ class Placement:
     batch: int = field(default=1, kw_only=True)
     frame_by_frame: int = field(default=0, kw_only=True)
     keeps_tables: bool = field(default=False, kw_only=True)
+    addresses_tables: bool = field(default=False, kw_only=True)
 
     @cached_property
     def sequence(self) -> tuple[Step, ...]:
@@ -114,6 +118,8 @@ class Placement:
     @cached_property
     def _arranged(self) -> Arrangement:
         found = self.network.arranged(self.shape.lanes)
+        if self.addresses_tables:
+            return found._replace(layers=address_tables(found.layers))
         if not self.keeps_tables:
             return found
         layers, tables = keep_tables(found.layers, self.shape.lanes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -14,6 +14,7 @@ from nnef_hw.hardware.memories import FLASH_CHIPS, SDRAM_CHIPS, FlashChip, Flash
 from nnef_hw.parts.engine.program import BEAT_BITS
 from nnef_hw.parts.readers.flash_reader import FlashReader
 from nnef_hw.parts.readers.reader import Reader
+from nnef_hw.parts.readers.row_reader import RowReader, Segment
 from nnef_hw.parts.readers.sdram_reader import GRANULE, SdramReader
 from nnef_hw.parts.readers.split_reader import SplitReader
 from nnef_hw.parts.streams.fifo import FIFO_REGISTERS, BlockFifo
@@ -74,6 +75,24 @@ class Store(ABC):
         The first ``once`` of them come only once. ``queue_words`` more may wait in block RAM, if
         that is not 0; only of flash.
         """
+
+    @property
+    def finds_rows(self) -> bool:
+        """Whether an integer may choose which row of a table comes."""
+        return False
+
+    def row_reader(
+        self,
+        segments: Sequence[Segment],
+        first: int,
+        device: Device,
+        place_bits: tuple[tuple[int, int], ...],
+    ) -> Reader:
+        """Return the reader of segments, of which so many come only once.
+
+        With the widths of the integers that choose rows, by input.
+        """
+        raise NotImplementedError(f"{self.kind} finds no rows")
 
     @abstractmethod
     def fits(self, words: int) -> bool:
@@ -222,6 +241,22 @@ class SdramStore(Store):
     @property
     def command(self) -> str:
         return f"CAS latency {self.chip.cas_latency(self.clock_mhz)}"
+
+    @property
+    def finds_rows(self) -> bool:
+        return self.chip.width == BEAT_BITS
+
+    def row_reader(
+        self,
+        segments: Sequence[Segment],
+        first: int,
+        device: Device,
+        place_bits: tuple[tuple[int, int], ...],
+    ) -> RowReader:
+        return RowReader(
+            chip=self.chip, clock_mhz=self.clock_mhz, words=max(x.end for x in segments),
+            ram=device.ram, segments=tuple(segments), first=first, place_bits=place_bits,
+        )  # fmt: skip
 
     def reader(
         self, words: int, device: Device, once: int = 0, queue_words: int = 0

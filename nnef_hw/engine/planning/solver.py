@@ -275,7 +275,11 @@ def _fed(design: Design, target: Target, clock_mhz: float | None) -> Iterator[En
 
     yield EnginePlan.of(design, target, clock_mhz)
     for store in stores(target, clock_mhz or target.clock_mhz):
-        own = design.changed(store=store, keeps_tables=_has_long_tables(design))
+        is_long = _has_long_tables(design)
+        own = design.changed(
+            store=store, keeps_tables=is_long and not store.finds_rows,
+            addresses_tables=is_long and store.finds_rows,
+        )  # fmt: skip
         plans = list(_rings(own, target, clock_mhz))
         fitting = [plan for plan in plans if not list(_short(plan.resources, target.device))]
         # Of those that do not fit, the one that lacks least.

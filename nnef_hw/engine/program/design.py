@@ -32,7 +32,7 @@ from nnef_hw.parts.engine.tables import Tables
 __all__ = ["Design"]
 
 _PLACING = frozenset({
-    "network", "shape", "device", "batch", "frame_by_frame", "keeps_tables",
+    "network", "shape", "device", "batch", "frame_by_frame", "keeps_tables", "addresses_tables",
 })  # fmt: skip
 _PROGRAMMING = frozenset({
     "ring_words",
@@ -68,6 +68,8 @@ class Design:
         How many layers, from the first one on, still run for one frame after the other.
     keeps_tables
         Whether tables of which an integer chooses a row are in the memory of codes.
+    addresses_tables
+        Whether they stay in the memory of the board, from which the row comes.
     resident, staged, queue_words
         Which packets stay on the chip, or are written there in every frame; words of the stream
         that may wait in block RAM (:class:`.Packets`).
@@ -92,6 +94,7 @@ class Design:
     batch: int = chosen(1, "batch")
     frame_by_frame: int = chosen(0, "frame_by_frame")
     keeps_tables: bool = chosen(False, "kept_tables", section=MEMORY)
+    addresses_tables: bool = chosen(False, "addressed_tables", section=MEMORY)
     resident: tuple[int, ...] = chosen((), "resident", section=MEMORY)
     staged: tuple[tuple[int, int], ...] = chosen((), "staged", section=MEMORY)
     queue_words: int = chosen(0, "queue", section=MEMORY)
@@ -128,6 +131,7 @@ class Design:
         return Placement(
             self.network, self.shape, self.device, batch=self.batch,
             frame_by_frame=self.frame_by_frame, keeps_tables=self.keeps_tables,
+            addresses_tables=self.addresses_tables,
         )  # fmt: skip
 
     @cached_property

@@ -127,7 +127,7 @@ def _packet(design: Design, n: int) -> Iterator[int]:
     Each of these is as many beats as it needs, the highest bits first. Of weights the upper rows of
     the array that need none are left out. Where packets may stay in the memory of codes, a last
     beat tells where the next one is: with bit :data:`.RESIDENT_FLAG` there, from the word on that
-    the other bits are.
+    the other bits are. A row of a table that stays in the memory of the board is none of these.
     """
     engine, weights, instruction = design.engine, design.program.weights, design.instructions[n]
     beats = engine.weight_beats(instruction.weight_rows)
@@ -136,7 +136,8 @@ def _packet(design: Design, n: int) -> Iterator[int]:
     yield from _split(design.rows(instruction), engine.layout.row_beats)
     constants = [design.constants[n] for n in instruction.constants]
     yield from _split(constants, engine.constant_beats)
-    yield from _split([weights[n] for n in instruction.weights], beats)
+    if instruction.addressed is None:
+        yield from _split([weights[n] for n in instruction.weights], beats)
     if engine.has(Residents):
         place = design.packets.resident_places.get(design.packets.following(n))
         yield 0 if place is None else place | 1 << RESIDENT_FLAG
@@ -148,6 +149,9 @@ def image_bytes(design: Design) -> bytes:
     The lower byte of each is the first one.
     """
     beats = (*fill_beats(design), *frame_beats(design))
+    segments = design.packets.segments
+    if segments is not None:
+        return segments.image(beats)
     return b"".join(beat.to_bytes(BEAT_BITS // 8, "little") for beat in beats)
 
 

@@ -35,6 +35,8 @@ class Instruction:
         Which words of all weights, and which of all constants, it needs.
     weight_rows
         Rows of the array that need weights.
+    addressed
+        Number of the layer of whose table a row comes as its weights; None if they are its own.
     """
 
     kind: Kind
@@ -43,6 +45,7 @@ class Instruction:
     weights: range = range(0)
     constants: range = range(0)
     weight_rows: int = 0
+    addressed: int | None = None
 
     def find(self, kind: type[RecordT]) -> RecordT | None:
         """Return what it says of something, if anything."""

@@ -10,6 +10,7 @@ from functools import cached_property
 from nnef_hw.engine.memory.store import Store
 from nnef_hw.engine.program.instruction import Instruction
 from nnef_hw.engine.program.program import Program
+from nnef_hw.engine.program.segments import Segments
 from nnef_hw.parts.engine.codes import Residents
 from nnef_hw.parts.engine.engine import Engine
 from nnef_hw.parts.engine.program import Kind
@@ -60,9 +61,23 @@ class Packets:
         """Reader that brings the program, if it comes as a stream from a memory of the board."""
         if self.store is None:
             return None
-        return self.store.reader(
-            self.image_words, self.program.placement.device, self.once_words, self.queue_words
-        )
+        device = self.program.placement.device
+        if self.segments is not None:
+            sources = self.program.placement.network.sources
+            ports = sorted({x.port for x in self.segments.found if x.port is not None})
+            return self.store.row_reader(
+                self.segments.found, self.segments.first, device,
+                tuple((port, sources[port].port.bits) for port in ports),
+            )  # fmt: skip
+        return self.store.reader(self.image_words, device, self.once_words, self.queue_words)
+
+    @cached_property
+    def segments(self) -> Segments | None:
+        """Where the stream is in memory, if rows of tables interrupt it."""
+        if all(instruction.addressed is None for instruction in self.instructions):
+            return None
+        tables = self.table_words if self.repeats_tables else 0
+        return Segments(self.program, self.engine, self.once_words, tables, self.stream_words)
 
     @property
     def beat_cycles(self) -> int:
@@ -71,7 +86,9 @@ class Packets:
 
     @cached_property
     def image_words(self) -> int:
-        """Beats of the program as a stream (:mod:`.image`), with those that come once."""
+        """Beats of the program in memory (:mod:`.image`), with those that come once."""
+        if self.segments is not None:
+            return self.segments.words
         return self.once_words + self.frame_words
 
     @cached_property

@@ -424,7 +424,7 @@ class Program:
             yield Instruction(
                 Kind.RUN, (*own, *self._first_places(part)), part.nest,
                 _moved(part.weights, run.weight), _moved(part.constants, run.constant),
-                self._weight_rows(layer),
+                self._weight_rows(layer), None if layer.addressed is None else run.step.n,
             )  # fmt: skip
 
     def _first_places(self, part: LayerPart) -> Sequence[Record]:

@@ -14,6 +14,7 @@ from nnef_hw.engine.program.packets import FILL_HEADER_BEATS, HEADER_BEATS
 from nnef_hw.parts.engine.codes import Residents
 from nnef_hw.parts.engine.program import Kind
 from nnef_hw.parts.readers.reader import Reader
+from nnef_hw.parts.readers.row_reader import RowWords
 
 __all__ = ["Feed", "BeatSource"]
 
@@ -45,6 +46,11 @@ class _Memory(BeatSource):
 
     def __init__(self, reader: Reader) -> None:
         self._words = reader.words_from()
+
+    def give(self, port: int, cycle: int) -> None:
+        """Give the integer of an input in a cycle: it may choose a row."""
+        if isinstance(self._words, RowWords):
+            self._words.give(port, cycle)
 
     def take(self, beats: int, wanted: int) -> int:
         last = -1
@@ -221,6 +227,11 @@ class Feed:
         bank = self._design.placement.bank(place)
         self._busy = [busy for busy in self._busy if busy.end > self._last]
         return _Resident(self._last + 1, [x for x in self._busy if x.bank in {bank, None}])
+
+    def give(self, port: int, cycle: int) -> None:
+        """Give the integer of an input in a cycle: it may choose a row of a table in memory."""
+        if self._design.engine.ring is not None and isinstance(self._source, _Memory):
+            self._source.give(port, cycle)
 
     def begin(self, cycle: int) -> None:
         """Begin the instruction in this cycle."""

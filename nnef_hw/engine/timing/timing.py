@@ -191,6 +191,7 @@ class _Frames:
             taken = [cycle + loading.lead for cycle in frames]
         if not step.n:
             self.inputs += taken
+        self._feed.give(step.n, taken[0])
         end = last + engine.pipeline.border_delay
         self._feed.end(end)
         beats = count * design.placement.inputs[step.n].beats

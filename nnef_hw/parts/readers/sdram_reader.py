@@ -265,11 +265,16 @@ class SdramWords:
         while self._next_refresh <= cycle:
             self._free = self._refresh(max(self._free, self._next_refresh))
             cycle = max(cycle, self._free)
-        once = self._reader.once if self._is_again else 0
-        self._place, self._unread, self._is_again = once, self._reader.words - once, True
+        self._place, self._unread = self._first()
         self._free = cycle + 1
         self._next()
         return cycle
+
+    def _first(self) -> tuple[int, int]:
+        """Return the first word of a read that begins, and how many it has."""
+        once = self._reader.once if self._is_again else 0
+        self._is_again = True
+        return once, self._reader.words - once
 
     @property
     def _next_refresh(self) -> int:

@@ -11,6 +11,7 @@ from nnef_hw.boards import find_board
 from nnef_hw.boards.board import Sdram
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.hardware.memories.sdram import GW2AR_SDRAM, SDRAM_256_MBIT
+from nnef_hw.parts.readers.row_reader import Segment
 from nnef_hw.run.netlist import mapped_verilog
 from nnef_hw.sim.memories import SdramModel
 
@@ -43,7 +44,7 @@ BODY = """
     wire [1:0] bank;
     wire [12:0] address;
     wire [{pins}-1:0] dq_o, dq_i;
-    wire dq_oe, taken;
+    wire dq_oe, taken, given;
     reg loaded = 0;
     reg [31:0] noise = 1;
     assign i__ready = idle;
@@ -53,12 +54,13 @@ BODY = """
         if (i__valid & i__ready) loaded <= 1;
         if (taken & ~rst) noise <= noise * 32'd1664525 + 32'd1013904223;
     end
+{counted}
     reader reader (
-        .clk(clk), .rst(rst), .start(i__valid & loaded), .load(i__valid & ~loaded), .idle(idle),
-        .restart(1'b0),
+        .clk(clk), .rst(rst), .start({start}), .load(i__valid & ~loaded), .idle(idle),
+        .restart(1'b0), {places}
         .i__payload(noise[31 -: {width}]), .i__valid(1'b1), .i__ready(taken),
         .command(command), .bank(bank), .address(address), .dq_o(dq_o), .dq_oe(dq_oe), .dq_i(dq_i),
-        .o__payload(word), .o__valid(valid), .o__ready(o__ready)
+        .o__payload(word), .o__valid(given), .o__ready(o__ready)
     );
     wire pin_clk, pin_cke, pin_cs_n, pin_ras_n, pin_cas_n, pin_we_n;
     wire [1:0] pin_ba;
@@ -91,13 +93,15 @@ def words_of(part):
     return part, part.chip.width
 
 
-def run(part, *, reads=2, device=None, **options):
+def run(part, *, reads=2, words=None, device=None, counted="assign valid = given;", places="",
+        start="i__valid & loaded", **options):  # fmt: skip
     whole, width = words_of(part)
     memory = Sdram(chip=part.chip, resource="")
     model = SdramModel(memory, part.clock_mhz, words=16 * whole.granules, prefix="pin_")
     body = BODY.format(
-        width=width, pins=part.chip.width, model=model.instance(), rows=part.chip.row_bits
-    )
+        width=width, pins=part.chip.width, model=model.instance(), rows=part.chip.row_bits,
+        counted=counted, places=places, start=start,
+    )  # fmt: skip
     verilog = to_verilog(part.build(), name="reader")
     if device is not None:
         verilog = mapped_verilog(verilog, device, top="reader")
@@ -106,7 +110,7 @@ def run(part, *, reads=2, device=None, **options):
         body,
         verilog,
         starts=1 + reads,
-        words=reads * part.words - (reads - 1) * part.once,
+        words=words or reads * part.words - (reads - 1) * part.once,
         width=width,
         **options,
     )
@@ -141,6 +145,72 @@ def test_words_come_when_they_are_predicted(part):
         check(part, result)
         if stall == 0.0:
             assert result.offered[0] - result.started[1] == part.first_word_cycles
+
+
+# A row is chosen when a word of its frame is taken: another one in every frame.
+COUNTED = """
+    reg [31:0] count = 32'd0 - {once}, frame = 0;
+    reg [31:0] total = 0;
+    assign valid = given & total < {words};
+    wire moves = valid & o__ready & ~rst;
+    always @(posedge clk) if (moves) begin
+        total <= total + 1;
+        count <= count == {last} ? 0 : count + 1;
+        if (count == {last}) frame <= frame + 1;
+    end
+"""
+PLACES = ".place0(frame[2:0] * 3'd5 + 3'd3), .comes0(moves & count == {word}),"
+SEGMENTS = Segment(0, 37), Segment(48, 200), Segment(256, 50, 0, 6, 64), Segment(640, 303)
+ROWS = parts.RowReader(
+    chip=CHIP, clock_mhz=90.0, words=960, ram=RAM, first=1, place_bits=((0, 3),), segments=SEGMENTS
+)
+
+
+@pytest.mark.verilator
+@pytest.mark.parametrize(
+    "part",
+    [
+        ROWS,
+        replace(ROWS, segments=SEGMENTS[1:3], first=0),
+        replace(ROWS, clock_mhz=25.0),
+    ],
+    ids=["some words once", "a row at the end", "short bursts"],
+)
+@pytest.mark.parametrize(("stall", "waits"), [(0.0, True), (0.0, False), (0.6, True)])
+def test_rows_come_for_integers_when_they_are_predicted(part, stall, waits):
+    """The integer comes with the first word of its frame, or with the last one before the row."""
+    frames, once = 9, sum(segment.words for segment in part.segments[: part.first])
+    count = once + frames * part.frame_words
+    counted = COUNTED.format(once=once, last=part.frame_words - 1, words=count)
+    word = part.segments[part.first].words - 1 if waits else 0
+    result = run(
+        part,
+        reads=1,
+        words=count,
+        counted=counted,
+        places=PLACES.format(word=word),
+        start="loaded",
+        stall=stall,
+        seed=3,
+    )
+    image, times = noise(part.words, 16), part.words_from()
+    offered, taken = iter(result.offered.tolist()), iter(result.taken.tolist())
+    wanted, numbers = [], range(len(part.segments))
+    for frame in range(frames):
+        for n in numbers:
+            own = part.segments[n]
+            row = 0 if own.port is None else min((frame * 5 + 3) % 8, own.rows - 1)
+            first = own.first + row * own.pitch
+            wanted += image[first : first + own.words]
+            times.begin(0 if frame or n else result.started[1])
+            for k in range(own.words):
+                assert times.offered == next(offered)
+                cycle = next(taken)
+                assert times.take(cycle) == cycle
+                if n == part.first and k == word:
+                    times.give(0, cycle)
+        numbers = range(part.first, len(part.segments))
+    assert result.words.tolist() == wanted
 
 
 @pytest.mark.verilator
