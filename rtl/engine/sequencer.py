@@ -256,6 +256,9 @@ class EngineSequencer(wiring.Component):
             given = Mux(parameters.place == n, getattr(self, f"place{n}"), given)
         m.d.comb += self.place.eq(Mux(given > parameters.last_place, parameters.last_place, given))
         words = self.place << parameters.place_shift
+        if part.find(PlaceInputs).sums:
+            rest = (self.place << parameters.place_rest)[1:]
+            words = words + Mux(parameters.place_rest == 0, 0, rest)
         moved = ["weight", "write"]
         if part.find(PlaceInputs).reads:
             moved.append("read")

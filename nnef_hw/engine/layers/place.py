@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from nnef_hw.parts.engine.border import Choosing
 
-__all__ = ["Place"]
+__all__ = ["Place", "are_addressed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,15 @@ class Place:
 
     def record(self, words: int = 1, **effects: int) -> Choosing:
         """Return the record of an instruction, of places that are so many words apart."""
-        shift = (words - 1).bit_length()
-        assert words == 1 << shift, f"{words} words from a place to the next one"
-        return Choosing(place=self.port, last_place=self.count - 1, place_shift=shift, **effects)
+        assert are_addressed(words), f"{words} words from a place to the next one"
+        shift = words.bit_length() - 1
+        rest = words - (1 << shift)
+        return Choosing(
+            place=self.port, last_place=self.count - 1, place_shift=shift,
+            place_rest=rest.bit_length(), **effects,
+        )  # fmt: skip
+
+
+def are_addressed(words: int) -> bool:
+    """Whether places may be so many words apart: a power of two, or a sum of two of them."""
+    return 1 <= words.bit_count() <= 2

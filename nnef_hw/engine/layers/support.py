@@ -11,6 +11,7 @@ from nnef_hw.engine.layers.contraction import MIDDLE
 from nnef_hw.engine.layers.ends import find_heads, heads, tails
 from nnef_hw.engine.layers.layer import ANYWHERE, Format, Image, lowers
 from nnef_hw.engine.layers.pieces import Piece, move_piece, nest_of
+from nnef_hw.engine.layers.place import are_addressed
 from nnef_hw.engine.layers.sum_factors import sum_factors
 from nnef_hw.errors import NnefHwError, UnsupportedError
 from nnef_hw.ir import (
@@ -302,11 +303,9 @@ def _rows(graph: Graph, node: Node, order: StreamOrder) -> Iterator[tuple[str, s
         yield f"rows of its cache {name!r} are not one behind the other", STREAM
     channels = graph.tensor(cache).shape[1]
     words = channels / _LEAST_LANES
-    if words != int(words) or int(words) & (int(words) - 1):
-        yield (
-            f"a row of {channels} codes is {words:g} words of {_LEAST_LANES}, no power of two",
-            STREAM,
-        )
+    if words != int(words) or not are_addressed(int(words)):
+        size = f"a row of {channels} codes is {words:g} words of {_LEAST_LANES}"
+        yield f"{size}, and not one or two powers of two", STREAM
 
 
 def _moves(graph: Graph, node: Node, order: StreamOrder) -> Iterator[tuple[str, str]]:

@@ -107,6 +107,7 @@ def _features(program: Program) -> Iterator[Feature]:
         yield PlaceInputs(
             bits={n: ports[n].bits for n in sorted({own.place for own in chosen})},
             reads=any(own.moves_read for own in chosen),
+            sums=any(own.place_rest for own in chosen),
         )
     if program.packs_weights:
         widths = [x.find(WeightWidth) for x in run]

@@ -60,6 +60,8 @@ class Choosing(Record):
     last_place: int = fact("the last place: integers beyond it are taken for that", counted=True)
     place_shift: int = fact("binary logarithm of the words from a place to the next one",
                             counted=True)  # fmt: skip
+    place_rest: int = fact("1 more than that of words that are added to these; 0 if none are",
+                           counted=True, constant=True)  # fmt: skip
     moves_weight: int = fact("weights begin at that place", bits=1)
     moves_write: int = fact("what is written begins there", bits=1)
     moves_read: int = fact("what is read begins there", bits=1, constant=True)
@@ -113,6 +115,8 @@ class PlaceInputs(Feature):
         Widths of the integers, by the numbers of their inputs.
     reads
         Whether any of them tells where to read.
+    sums
+        Whether words from a place to the next one may be a sum of two powers of two.
     """
 
     label = "integers that are places"
@@ -120,10 +124,11 @@ class PlaceInputs(Feature):
 
     bits: Mapping[int, int]
     reads: bool = False
+    sums: bool = False
 
     def luts(self, engine: EngineSizes, device: Device) -> float:
         # one is chosen, compared, shifted, added to two addresses or three
-        addresses = 3.0 if self.reads else 2.0
+        addresses = 2.0 + self.reads + self.sums
         return 5.0 * max(self.bits.values()) * len(self.bits) + addresses * engine.write_bits
 
     def flip_flops(self, engine: EngineSizes) -> float:
