@@ -108,10 +108,10 @@ class Device:
         """The block RAM and its shapes."""
         return self.family.ram
 
-    @property
-    def products_per_dsp(self) -> int:
-        """Independent 8x8 products in a DSP block."""
-        return self.family.products_per_dsp
+    def products_per_dsp(self, w_bits: int) -> int:
+        """Independent products in a DSP block, of codes and weights of at most 8 bits."""
+        family = self.family
+        return 2 if w_bits <= family.paired_weight_bits else family.products_per_dsp
 
     @property
     def sums_per_dsp(self) -> int:
@@ -164,7 +164,11 @@ class Device:
     @property
     def products(self) -> int:
         """8x8 products that the DSP blocks give."""
-        return self.dsp * self.products_per_dsp
+        return self.products_of(8)
+
+    def products_of(self, w_bits: int) -> int:
+        """Products of codes and weights of so many bits that the DSP blocks give."""
+        return self.dsp * self.products_per_dsp(w_bits)
 
     def is_within(self, other: Device) -> bool:
         """Whether another device of the family has at least as much of everything."""

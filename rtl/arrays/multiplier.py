@@ -93,7 +93,7 @@ class ProductPair(wiring.Component):
             ]
             m.submodules.dsp = Instance(
                 platform.prefix + "product_pair",
-                p_X_SIGNED=Const(int(self.x_signed), 1),
+                p_X_SIGNED=Const(int(self.x_signed), 1), p_W_BITS=self.w_bits,
                 i_clk=ClockSignal(),
                 i_x0=x0, i_x1=x1, i_w0=wide_w0, i_w1=wide_w1, o_p0=p0, o_p1=p1,
             )
@@ -175,24 +175,26 @@ class ProductOfSums(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
+        if self.in_dsp and platform is not None:
+            shape = signed(self.width - 1)
+            names = "x0", "w0", "x1", "w1"
+            operands = {name: Signal(shape, name=f"wide_{name}") for name in names}
+            m.d.comb += [wide.eq(getattr(self, name)) for name, wide in operands.items()]
+            m.submodules.dsp = Instance(
+                platform.prefix + "product_of_sums",
+                p_WIDTH=self.width, i_clk=ClockSignal(), o_p=self.p,
+                **{f"i_{name}": wide for name, wide in operands.items()},
+            )
+            return m
         # A register of their own, since the multipliers of a DSP block may be far from the adders.
         a, b = (Signal(signed(self.width), name=name, reset_less=True) for name in "ab")
         m.d.sync += [a.eq(self.x0 + self.w1), b.eq(self.x1 + self.w0)]
         if not self.in_dsp:
             return self._in_logic(m, platform, a, b)
-        if platform is None:
-            factors = [Signal.like(a, reset_less=True) for _ in range(2)]
-            product = Signal.like(self.p, reset_less=True)
-            m.d.sync += [factors[0].eq(a), factors[1].eq(b), product.eq(factors[0] * factors[1])]
-            m.d.comb += self.p.eq(product)
-            return m
-        wide_a, wide_b = Signal(signed(FACTOR_BITS)), Signal(signed(FACTOR_BITS))
-        wide_p = Signal(signed(2 * FACTOR_BITS))
-        m.d.comb += [wide_a.eq(a), wide_b.eq(b), self.p.eq(wide_p)]
-        m.submodules.dsp = Instance(
-            platform.prefix + "product",
-            i_clk=ClockSignal(), i_a=wide_a, i_b=wide_b, o_p=wide_p,
-        )
+        factors = [Signal.like(a, reset_less=True) for _ in range(2)]
+        product = Signal.like(self.p, reset_less=True)
+        m.d.sync += [factors[0].eq(a), factors[1].eq(b), product.eq(factors[0] * factors[1])]
+        m.d.comb += self.p.eq(product)
         return m
 
     def _in_logic(self, m, platform, a, b):

@@ -1,13 +1,14 @@
 // Modules of the accelerator above; all names begin with its prefix.
 
 // Two 8x8 products in one iCE40 SB_MAC16, elsewhere in two blocks; registered before and after.
+// Weights of at most 4 bits take one DSP48E1 for both.
 // NNEF_HW_ICE40, NNEF_HW_ECP5, NNEF_HW_GOWIN, NNEF_HW_ARORA or NNEF_HW_AMD7 selects the device's block
 // at synthesis; without them the same behaviour is simulated. Logic cells of Arora V are those of
 // Gowin's others.
 `ifdef NNEF_HW_ARORA
 `define NNEF_HW_GOWIN
 `endif
-module nnef_hw_product_pair #(parameter X_SIGNED = 1'b0) (
+module nnef_hw_product_pair #(parameter X_SIGNED = 1'b0, parameter W_BITS = 8) (
     input clk,
     input [7:0] x0, x1,
     input signed [7:0] w0, w1,
@@ -30,10 +31,84 @@ module nnef_hw_product_pair #(parameter X_SIGNED = 1'b0) (
 `else
     wire signed [8:0] a0 = {X_SIGNED & x0[7], x0}, a1 = {X_SIGNED & x1[7], x1};
     wire signed [8:0] b0 = w0, b1 = w1;
-    nnef_hw_product #(.BITS(16)) product0 (.clk(clk), .a(a0), .b(b0), .p(p0));
-    nnef_hw_product #(.BITS(16)) product1 (.clk(clk), .a(a1), .b(b1), .p(p1));
+    generate
+`ifdef NNEF_HW_AMD7
+        if (W_BITS <= 4) begin : one_block
+            // (x1 * 2**16 + x0) * (w1 * 2**13 + w0): x1 * w1 begins at bit 29. What is below has
+            // a value of at most 2040 * (2**16 + 2**13 + 1) < 2**28, so half a step rounds it off.
+            // x0 * w0 has 12 bits, below all others.
+            wire [4:0] high = w1[4:0] - w0[3];
+            wire [17:0] weights = {high, {9{w0[3]}}, w0[3:0]};
+            wire [47:0] q;
+            nnef_hw_dsp48e1 #(.PREADDED(1), .ADDED(48'h10000000))
+                block (.clk(clk), .a({a1, 16'b0}), .d({{16{a0[8]}}, a0}), .b(weights), .p(q));
+            assign p0 = $signed(q[11:0]);
+            assign p1 = $signed(q[40:29]);
+        end else
+`endif
+        begin : blocks
+            nnef_hw_product #(.BITS(16)) product0 (.clk(clk), .a(a0), .b(b0), .p(p0));
+            nnef_hw_product #(.BITS(16)) product1 (.clk(clk), .a(a1), .b(b1), .p(p1));
+        end
+    endgenerate
 `endif
 endmodule
+
+`ifdef NNEF_HW_AMD7
+// a * b + ADDED, or (a + d) * b + ADDED, in a DSP48E1; registered before and after, and with
+// SUM_REGISTER between sum and product.
+module nnef_hw_dsp48e1 #(
+    parameter PREADDED = 0, parameter SUM_REGISTER = 0, parameter [47:0] ADDED = 0
+) (
+    input clk,
+    input signed [24:0] a, d,
+    input signed [17:0] b,
+    output signed [47:0] p
+);
+    DSP48E1 #(
+        .AREG(1), .BREG(1), .MREG(0), .PREG(1), .ACASCREG(1), .BCASCREG(1), .CREG(0),
+        .DREG(PREADDED), .ADREG(SUM_REGISTER), .INMODEREG(0), .OPMODEREG(0), .ALUMODEREG(0),
+        .CARRYINREG(0), .CARRYINSELREG(0), .USE_MULT("MULTIPLY"),
+        .USE_DPORT(PREADDED ? "TRUE" : "FALSE")
+    ) mult (
+        .CLK(clk), .A({{5{a[24]}}, a}), .B(b), .C(ADDED), .D(d), .P(p),
+        .OPMODE(ADDED == 0 ? 7'b0000101 : 7'b0110101), .ALUMODE(4'b0),
+        .INMODE(PREADDED ? 5'b00100 : 5'b0), .CARRYIN(1'b0), .CARRYINSEL(3'b0),
+        .CEA1(1'b0), .CEA2(1'b1), .CEB1(1'b0), .CEB2(1'b1), .CEP(1'b1), .CEM(1'b0), .CEC(1'b0),
+        .CED(PREADDED), .CEAD(SUM_REGISTER), .CEALUMODE(1'b0), .CECARRYIN(1'b0), .CECTRL(1'b0),
+        .CEINMODE(1'b0), .RSTA(1'b0), .RSTB(1'b0), .RSTC(1'b0), .RSTD(1'b0), .RSTM(1'b0),
+        .RSTP(1'b0), .RSTALLCARRYIN(1'b0), .RSTALUMODE(1'b0), .RSTCTRL(1'b0), .RSTINMODE(1'b0),
+        .ACIN(30'b0), .BCIN(18'b0), .PCIN(48'b0), .CARRYCASCIN(1'b0), .MULTSIGNIN(1'b0)
+    );
+endmodule
+`endif
+
+// (x0 + w1) * (x1 + w0): sums behind a register, then a product with a register before and after.
+module nnef_hw_product_of_sums #(parameter WIDTH = 9) (
+    input clk,
+    input signed [WIDTH-2:0] x0, x1, w0, w1,
+    output signed [2*WIDTH-1:0] p
+);
+    reg signed [WIDTH-1:0] b = 0;
+    always @(posedge clk) b <= x1 + w0;
+`ifdef NNEF_HW_AMD7
+    // one of the sums is the block's
+    wire signed [24:0] code = x0, weight = w1;
+    wire signed [17:0] factor = b;
+    wire [47:0] q;
+    assign p = q[2*WIDTH-1:0];
+    nnef_hw_dsp48e1 #(.PREADDED(1), .SUM_REGISTER(1))
+        block (.clk(clk), .a(weight), .d(code), .b(factor), .p(q));
+`else
+    reg signed [WIDTH-1:0] a = 0;
+    always @(posedge clk) a <= x0 + w1;
+    wire signed [8:0] wide_a = a, wide_b = b;
+    wire signed [17:0] wide_p;
+    assign p = wide_p[2*WIDTH-1:0];
+    nnef_hw_product product (.clk(clk), .a(wide_a), .b(wide_b), .p(wide_p));
+`endif
+endmodule
+
 // The low bits of a 9x9 product, in an ECP5 MULT18X18D, a Gowin MULT9X9 or MULT12X12, or a DSP48E1;
 // registered before and after.
 module nnef_hw_product #(parameter BITS = 18) (
@@ -76,19 +151,7 @@ module nnef_hw_product #(parameter BITS = 18) (
 `elsif NNEF_HW_AMD7
     wire [47:0] q;
     assign p = q[BITS-1:0];
-    DSP48E1 #(
-        .AREG(1), .BREG(1), .MREG(0), .PREG(1), .ACASCREG(1), .BCASCREG(1), .CREG(0), .DREG(0),
-        .ADREG(0), .INMODEREG(0), .OPMODEREG(0), .ALUMODEREG(0), .CARRYINREG(0), .CARRYINSELREG(0),
-        .USE_MULT("MULTIPLY"), .USE_DPORT("FALSE")
-    ) mult (
-        .CLK(clk), .A({{21{a[8]}}, a}), .B({{9{b[8]}}, b}), .C(48'b0), .D(25'b0), .P(q),
-        .OPMODE(7'b0000101), .ALUMODE(4'b0), .INMODE(5'b0), .CARRYIN(1'b0), .CARRYINSEL(3'b0),
-        .CEA1(1'b0), .CEA2(1'b1), .CEB1(1'b0), .CEB2(1'b1), .CEP(1'b1), .CEM(1'b0), .CEC(1'b0),
-        .CED(1'b0), .CEAD(1'b0), .CEALUMODE(1'b0), .CECARRYIN(1'b0), .CECTRL(1'b0),
-        .CEINMODE(1'b0), .RSTA(1'b0), .RSTB(1'b0), .RSTC(1'b0), .RSTD(1'b0), .RSTM(1'b0),
-        .RSTP(1'b0), .RSTALLCARRYIN(1'b0), .RSTALUMODE(1'b0), .RSTCTRL(1'b0), .RSTINMODE(1'b0),
-        .ACIN(30'b0), .BCIN(18'b0), .PCIN(48'b0), .CARRYCASCIN(1'b0), .MULTSIGNIN(1'b0)
-    );
+    nnef_hw_dsp48e1 block (.clk(clk), .a({{16{a[8]}}, a}), .d(25'b0), .b({{9{b[8]}}, b}), .p(q));
 `elsif NNEF_HW_GOWIN
     wire [17:0] q;
     assign p = q[BITS-1:0];

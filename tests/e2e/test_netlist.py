@@ -13,6 +13,7 @@ from nnef_hw.boards import find_board
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.flow.fixed import fix_model
 from nnef_hw.frontend import load
+from nnef_hw.quantize.calibration.scheme import Scheme
 from nnef_hw.reference import quantize_inputs, run_fixed
 from nnef_hw.run.netlist import mapped_verilog
 from nnef_hw.run.rtl import run_rtl
@@ -45,6 +46,20 @@ def test_mapped_cells_match_the_fixed_model(board, cell):
     target = find_board(board)
     plan, mapped = netlist_equals_the_model(fixed, target, samples[:24].inputs)
     assert mapped.count(f"  {cell} #(") == sum(block.resources.dsp for block in plan.blocks)
+
+
+@pytest.mark.nightly
+@pytest.mark.synth
+@pytest.mark.verilator
+def test_cells_with_two_products_of_narrow_weights_match_the_fixed_model():
+    graph = load(EXAMPLE / "digits_cnn.nnef.tgz")
+    samples = load_samples(EXAMPLE / "samples.npz", graph)
+    fixed, _ = fix_model(graph, samples, Scheme(weight_bits=4))
+    target = find_board("arty_a7_35")
+    plan, mapped = netlist_equals_the_model(fixed, target, samples[:4].inputs)
+    blocks = mapped.count("  DSP48E1 #(")
+    assert blocks == sum(block.resources.dsp for block in plan.blocks)
+    assert 2 * blocks >= sum(block.in_dsp for block in plan.blocks) > blocks
 
 
 def netlist_equals_the_model(fixed, target, inputs, **wanted):

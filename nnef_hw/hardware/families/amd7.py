@@ -34,7 +34,9 @@ AMD7 = Amd7(
     # half of a RAMB36E1
     ram=BlockRam("RAMB18E1", ((512, 36), (1024, 18), (2048, 9))),
     products_per_dsp=1,
+    paired_weight_bits=4,
     sums_per_dsp=1,
+    adds_in_dsp=True,
     flip_flops_per_lut=2.0,
     has_lut_ram=True,
     lut_multiplier=int(LUTS.multiplier["luts"]),

@@ -30,7 +30,9 @@ ECP5 = Ecp5(
     # Its narrower shapes save a multiplexer now and then, but take a line of Verilog per few bits.
     ram=BlockRam("DP16KD", ((512, 36), (1024, 18), (2048, 9)), has_register=True),
     products_per_dsp=1,
+    paired_weight_bits=0,
     sums_per_dsp=1,
+    adds_in_dsp=False,
     flip_flops_per_lut=1.0,
     has_lut_ram=True,
     lut_multiplier=int(LUTS.multiplier["luts"]),

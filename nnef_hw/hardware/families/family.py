@@ -61,9 +61,14 @@ class Family(ABC):
         Block RAM and its shapes.
     products_per_dsp
         Independent 8x8 products in a DSP block.
+    paired_weight_bits
+        Widest weights of which a DSP block makes two independent products with codes of 8 bits,
+        where it makes one with wider weights; 0 if there are none.
     sums_per_dsp
         Products of two sums of 9 bits, for two products each of a fast inner product; 0 where these
         take as many DSP blocks as the products.
+    adds_in_dsp
+        Whether such a block adds one of the two sums itself.
     flip_flops_per_lut
         How many flip-flops a device has beside each of its LUTs.
     has_lut_ram
@@ -108,7 +113,9 @@ class Family(ABC):
     title: str
     ram: BlockRam
     products_per_dsp: int
+    paired_weight_bits: int
     sums_per_dsp: int
+    adds_in_dsp: bool
     flip_flops_per_lut: float
     has_lut_ram: bool
     lut_multiplier: int

@@ -27,7 +27,9 @@ ICE40 = Ice40(
         "SB_RAM40_4K", ((256, 16), (512, 8), (1024, 4), (2048, 2)), writes_bits=True
     ),
     products_per_dsp=2,
+    paired_weight_bits=0,
     sums_per_dsp=0,
+    adds_in_dsp=False,
     flip_flops_per_lut=1.0,
     has_lut_ram=False,
     lut_multiplier=int(LUTS.multiplier["luts"]),

@@ -95,7 +95,7 @@ class ArrayPart(Pipe):
         return found
 
     def dsp(self, device: Device) -> int:
-        return sum(-(-count // device.products_per_dsp) for count in self.runs_in_dsp)
+        return sum(-(-count // device.products_per_dsp(self.w_bits)) for count in self.runs_in_dsp)
 
     @property
     def in_logic(self) -> int:

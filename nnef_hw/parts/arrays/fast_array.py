@@ -72,7 +72,7 @@ class FastArray(SystolicArray):
         units, common = self.runs_in_dsp
         if not units:
             return 0
-        return -(-units // device.sums_per_dsp) + -(-common // device.products_per_dsp)
+        return -(-units // device.sums_per_dsp) + -(-common // device.products_per_dsp(self.x_bits))
 
     @property
     def _tree_bits(self) -> int:
@@ -109,7 +109,6 @@ class FastArray(SystolicArray):
         )
 
     def flip_flops(self, device: Device) -> int:
-        del device
         groups, word = len(self.group_sizes), self.x_bits * self.lanes
         features = self.features
         ff = (self.rows + 1) * self.acc_bits * (1 + self.kept_passes)
@@ -119,6 +118,8 @@ class FastArray(SystolicArray):
         if self.weight_delay:
             ff -= self.weights.registered_bits(self.depth, self.widths)
         ff += self.in_logic * 4 * self.factor_bits
+        if device.family.adds_in_dsp:
+            ff -= min(self.runs_in_dsp[0], self.rows * self.common) * self.factor_bits
         return ff + 25 + 5 * (self.lanes - 1).bit_length()
 
 

@@ -156,13 +156,15 @@ class MultiplierArray(Feature):
     def dsp(self, device: Device) -> int:
         """Return the DSP blocks of the array."""
         plain, double, common = self.runs_in_dsp
-        blocks = -(-(plain + common) // device.products_per_dsp)
+        blocks = -(-(plain + common) // device.products_per_dsp(CODE_BITS))
         return blocks + (-(-double // device.sums_per_dsp) if double else 0)
 
     def luts(self, engine: EngineSizes, device: Device) -> float:
         luts = float(self.plain_rows * sum(_tree_levels(self.lanes)))
         if self.fast:
             luts += sum(self._fast_adders)
+            if device.family.adds_in_dsp:
+                luts -= self.runs_in_dsp[1] * (CODE_BITS + 1)
         luts += self.lanes * (2 * CODE_BITS + self.tree_levels) + 2.0 * self.rows * self.acc_bits
         luts += 2.0 * (self.slide_rows - 1) * self.lanes * self.acc_bits
         every = zip(self.runs, self.runs_in_dsp, strict=True)

@@ -43,7 +43,7 @@ MOST_GROUPED = 16
 
 
 class Sized(Protocol):
-    """What decides how large an array is useful: channels, and codes per beat."""
+    """What decides how large an array is useful: channels, codes per beat, bits of weights."""
 
     @property
     def operand_lanes(self) -> int: ...
@@ -56,6 +56,9 @@ class Sized(Protocol):
 
     @property
     def in_channels(self) -> int: ...
+
+    @property
+    def w_bits(self) -> int: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,8 +197,12 @@ def systolic_foldings(layer: AnyFilter, device: Device) -> list[SystolicFolding]
 
 
 def _inner_products(layer: AnyFilter, device: Device) -> tuple[bool, ...]:
-    """List whether a multiplier may be for two products: where a DSP block takes their factors."""
-    return (False, True) if device.sums_per_dsp and layer.fits_dsp else (False,)
+    """List whether a multiplier may be for two products: where a DSP block takes their factors.
+
+    One that makes two products anyway needs no sums of factors.
+    """
+    has_pairs = layer.w_bits <= device.family.paired_weight_bits
+    return (False, True) if device.sums_per_dsp and layer.fits_dsp and not has_pairs else (False,)
 
 
 def _multipliers(rows: int, lanes: int, *, fast: bool) -> int:
@@ -213,7 +220,7 @@ def array_sizes(layer: Sized, device: Device, *, fast: bool) -> list[tuple[int, 
 
     One does if another needs as few words per window with clearly fewer multipliers.
     """
-    largest = device.products + int(device.lut * 0.5) // device.lut_multiplier
+    largest = device.products_of(layer.w_bits) + int(device.lut * 0.5) // device.lut_multiplier
     arrays = []
     for rows in size_steps(layer.out_channels, layer.result_lanes):
         for lanes in size_steps(layer.in_channels, layer.operand_lanes):
@@ -245,7 +252,7 @@ def _parallel_foldings(
         return
     for rows in size_steps(layer.out_channels, layer.result_lanes):
         multipliers = _multipliers(rows, lanes, fast=fast)
-        if multipliers <= device.products and _is_useful(rows, lanes, fast=fast):
+        if multipliers <= device.products_of(layer.w_bits) and _is_useful(rows, lanes, fast=fast):
             window = plain.folded(1, -(-layer.out_channels // rows))
             for folding in _arithmetic_foldings(
                 layer, device, window, rows, lanes, parallel=True, fast=fast

@@ -10,6 +10,9 @@ from nnef_hw.streaming.foldings.block import Block
 
 __all__ = ["fill_dsp"]
 
+MOST_PRODUCTS = 2
+"""Most multipliers that a DSP block is."""
+
 
 class _Offer(NamedTuple):
     """LUTs that a multiplier of a block in logic takes, and which block it is."""
@@ -28,7 +31,7 @@ def fill_dsp(blocks: Sequence[Block], dsp: int) -> list[Block]:
     for offer in sorted(offers, reverse=True):
         block = filled[offer.position]
         used = sum(other.resources.dsp for other in filled)
-        free = min(dsp - used, block.multipliers - block.in_dsp)
+        free = min(MOST_PRODUCTS * (dsp - used), block.multipliers - block.in_dsp)
         for count in range(free, 0, -1):
             moved = block.with_folding(in_dsp=block.in_dsp + count)
             is_free = used - block.resources.dsp + moved.resources.dsp <= dsp

@@ -9,6 +9,7 @@ import pytest
 from sweeps import covering
 
 import nnef_hw.sim
+from nnef_hw.hardware.devices import find_device
 from nnef_hw.hardware.families import FAMILIES
 from nnef_hw.place.toolchain import toolchain_of
 from nnef_hw.rtl.base.primitives import ENGINE_PRIMITIVES, PRIMITIVES, WIDE_PRIMITIVES
@@ -174,6 +175,112 @@ def test_product_pairs(family, tmp_path):
     harness = tmp_path / "main.cpp"
     harness.write_text(PAIR_HARNESS)
     verilog = PAIR + PRIMITIVES.read_text()
+    verilog += "".join((MODELS / name).read_text() for name in OURS.get(family, ()))
+    verilog += cell_models(*CELLS[family])
+
+    model = build_model(verilog, harness=harness, defines=MACROS[family])
+
+    result = subprocess.run([model.executable], capture_output=True, text=True)
+    assert (result.stdout, result.returncode) == ("", 0)
+
+
+NARROW = """
+/* verilator lint_off PINMISSING */
+module top (input clk, input [15:0] codes, input [{bits}-1:0] w0, w1,
+            output [31:0] plain, signed_x);
+    nnef_hw_product_pair #(.X_SIGNED(1'b0), .W_BITS({bits})) a (
+        .clk(clk), .x0(codes[7:0]), .x1(codes[15:8]), .w0($signed(w0)),
+        .w1($signed(w1)), .p0(plain[15:0]), .p1(plain[31:16]));
+    nnef_hw_product_pair #(.X_SIGNED(1'b1), .W_BITS({bits})) b (
+        .clk(clk), .x0(codes[7:0]), .x1(codes[15:8]), .w0($signed(w0)),
+        .w1($signed(w1)), .p0(signed_x[15:0]), .p1(signed_x[31:16]));
+endmodule
+"""
+NARROW_HARNESS = """
+#include "Vtop.h"
+int main() {{
+    Vtop top;
+    const int half = 1 << ({bits} - 1), count = 2 * half;
+    const unsigned steps = 65536u * count * count;
+    // what the registers take in a step comes out of them after the next one
+    for (unsigned step = 0, seen = 0; step <= steps; seen = step++) {{
+        top.codes = step & 65535;
+        top.w0 = step >> 16 & (count - 1); top.w1 = (step >> 16) / count & (count - 1);
+        top.clk = 0; top.eval();
+        top.clk = 1; top.eval();
+        if (step < 1) continue;
+        for (int k = 0; k < 2; ++k) {{
+            const int code = seen >> 8 * k & 255;
+            int weight = (seen >> 16) / (k ? count : 1) % count;
+            weight -= weight >= half ? count : 0;
+            const int plain = short(top.plain >> 16 * k), wrapped = short(top.signed_x >> 16 * k);
+            if (plain != code * weight || wrapped != static_cast<signed char>(code) * weight) {{
+                std::printf("wrong for code %d, weight %d: %d, %d", code, weight, plain, wrapped);
+                return 1;
+            }}
+        }}
+    }}
+}}
+"""
+
+
+@pytest.mark.verilator
+def test_narrow_weights_share_a_dsp_block(tmp_path):
+    """Every two codes and every two weights, in the one family whose block takes both."""
+    bits = find_device("xc7a35t").family.paired_weight_bits
+    harness = tmp_path / "main.cpp"
+    harness.write_text(NARROW_HARNESS.format(bits=bits))
+    verilog = NARROW.format(bits=bits) + PRIMITIVES.read_text()
+    verilog += "".join((MODELS / name).read_text() for name in OURS["amd7"])
+    verilog += cell_models(*CELLS["amd7"])
+
+    model = build_model(verilog, harness=harness, defines=MACROS["amd7"])
+
+    result = subprocess.run([model.executable], capture_output=True, text=True)
+    assert (result.stdout, result.returncode) == ("", 0)
+
+
+SUMS = """
+/* verilator lint_off PINMISSING */
+module top (input clk, input [31:0] operands, output [17:0] product);
+    nnef_hw_product_of_sums #(.WIDTH(9)) a (
+        .clk(clk), .x0(operands[7:0]), .x1(operands[15:8]), .w0(operands[23:16]),
+        .w1(operands[31:24]), .p(product));
+endmodule
+"""
+SUMS_HARNESS = """
+#include "Vtop.h"
+int main() {
+    Vtop top;
+    unsigned seen[3] = {0, 0, 0}, operands = 1;
+    for (int step = 0; step < 100000; ++step) {
+        operands = operands * 1664525u + 1013904223u;
+        // the ends of every range, each with each other
+        if (step < 256)
+            for (int k = 0; k < 4; ++k)
+                reinterpret_cast<signed char *>(&operands)[k] =
+                    "\x80\x7f\xff\x01"[step >> 2 * k & 3];
+        top.operands = operands;
+        top.clk = 0; top.eval();
+        top.clk = 1; top.eval();
+        seen[2] = seen[1]; seen[1] = seen[0]; seen[0] = operands;
+        const auto *codes = reinterpret_cast<signed char *>(&seen[2]);
+        const int expected = (codes[0] + codes[3]) * (codes[1] + codes[2]);
+        if (step > 3 && top.product != (unsigned(expected) & 0x3ffff)) {
+            std::printf("wrong for %08x: %05x", seen[2], top.product);
+            return 1;
+        }
+    }
+}
+"""
+
+
+@pytest.mark.verilator
+@pytest.mark.parametrize("family", [family for family in CELLS if family != "ice40"])
+def test_products_of_sums(family, tmp_path):
+    harness = tmp_path / "main.cpp"
+    harness.write_text(SUMS_HARNESS)
+    verilog = SUMS + PRIMITIVES.read_text()
     verilog += "".join((MODELS / name).read_text() for name in OURS.get(family, ()))
     verilog += cell_models(*CELLS[family])
 

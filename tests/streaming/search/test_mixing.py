@@ -11,11 +11,11 @@ from nnef_hw.streaming.search.solver import schedule
 from nnef_hw.testing import GraphBuilder
 
 
-def blocks_in_logic(fix, rng):
+def blocks_in_logic(fix, rng, board="ecp5"):
     g = GraphBuilder("mixed")
     x = g.conv(g.input("x", [1, 4, 4, 4]), rng.normal(size=[8, 4, 3, 3]))
     graph = fix(g.build(g.conv(x, rng.normal(size=[6, 8, 1, 1]))))
-    plan = schedule(graph, find_board("ecp5"))
+    plan = schedule(graph, find_board(board))
     return graph, plan, [block.with_folding(in_dsp=0) for block in plan.blocks]
 
 
@@ -27,6 +27,14 @@ def test_dsp_blocks_that_are_left_are_taken(dsp, fix, rng):
     wanted = min(dsp, sum(block.multipliers for block in blocks))
     assert wanted - 1 <= used <= wanted
     assert [block.cycles for block in filled] == [block.cycles for block in blocks]
+
+
+@pytest.mark.parametrize("dsp", [1, 3, 5])
+def test_a_block_of_two_multipliers_takes_two(dsp, fix, rng):
+    _, _, blocks = blocks_in_logic(fix, rng, "icebreaker")
+    filled = fill_dsp(blocks, dsp)
+    assert sum(block.resources.dsp for block in filled) == dsp
+    assert sum(block.in_dsp for block in filled) >= 2 * dsp - len(blocks)
 
 
 def test_a_plan_of_a_file_fixes_them(fix, rng):
