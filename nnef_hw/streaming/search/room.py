@@ -25,7 +25,7 @@ QUEUE = 16
 
 
 def fast_budget(options: Sequence[Sequence[Block]], device: Device, link: Resources) -> Budget:
-    """Return what the fastest design may use beside a host link.
+    """Return the budget of the fastest design beside a host link.
 
     Parameters
     ----------

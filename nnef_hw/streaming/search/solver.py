@@ -199,7 +199,7 @@ def _widths(
 
 
 def _budgets(network: LayerGraph, target: Target, layer_counters: bool) -> tuple[Budget, Budget]:
-    """Return what layers of a design that is easily placed may use, and of any that can be."""
+    """Return the budgets of a design that is easily placed, and of any that can be."""
     link = border_resources(network, target, layer_counters)
     roomy, full = (
         budget_of(target.device, link, share) for share in (target.device.stream_share, LUT_SHARE)
