@@ -25,6 +25,7 @@ from nnef_hw.boards.interfaces import (
     find_streams,
 )
 from nnef_hw.errors import CheckError
+from nnef_hw.flow.clock import choice_of
 from nnef_hw.flow.options import BuildOptions, PlannedModel
 from nnef_hw.flow.pipeline import build
 from nnef_hw.flow.summary import make_report
@@ -127,10 +128,14 @@ class Plan(Shown):
         plan = self._model.plan
         architecture = find_architecture(plan.arch)
         insides = architecture.report(plan, self._model.fixed, self._target, self._timeline)
+        clock = choice_of(
+            self._target, self._model.plan, DEFAULT_LINK,
+            fixed=self._wishes["clock_mhz"] is not None,
+        )  # fmt: skip
         return make_report(
             plan=plan, insides=insides, others=self._model.others, target=self._target,
             link=DEFAULT_LINK, synthesis=None, simulation=None, accuracy=None, bitstream=None,
-            seconds={}, commands=[], warnings=self._model.warnings,
+            seconds={}, commands=[], warnings=self._model.warnings, clock=clock,
         )  # fmt: skip
 
     @property

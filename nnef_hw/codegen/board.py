@@ -36,6 +36,7 @@ from nnef_hw.rtl.readers.pads import pad_ports, padded_top, pads_verilog
 
 __all__ = [
     "BoardDesign", "check_clock", "design_board", "fastest_clock", "link_clock", "may_follow",
+    "why_constant",
 ]  # fmt: skip
 
 
@@ -85,22 +86,32 @@ def fastest_clock(board: Board, limit_mhz: float, users: Sequence[Interface]) ->
 
 
 def may_follow(board: Board, link: HostLink, others: Sequence[type[Interface]] = ()) -> bool:
-    """Return whether a PLL may be set after routing, as far as board and interfaces decide.
+    """Return whether a PLL may be set after routing, as far as board and interfaces decide."""
+    return not _why_fixed(board, link, others)
+
+
+def _why_fixed(board: Board, link: HostLink, others: Sequence[type[Interface]]) -> str:
+    """Say why a PLL cannot be set after routing; nothing if it can.
 
     The host link then keeps the oscillator's time, and nothing behind the PLL any. A link without
     packets of ours has no such way to the accelerator, and a toolchain that leaves placement to
     another program has no design to set a PLL in.
     """
-    if not (board.has_pll and toolchain_of(board.device.family).places):
-        return False
-    if not link.has_packets or any(kind.keeps_time for kind in others):
-        return False
+    if not board.has_pll:
+        return f"the open tools have no PLL of {board.device.name}"
+    if not toolchain_of(board.device.family).places:
+        return "another program places the design, and the PLL is part of it"
+    if not link.has_packets:
+        return f"{link.title} runs at the accelerator's clock"
+    for kind in others:
+        if kind.keeps_time:
+            return f"{kind.sort} {kind.name} counts time by the accelerator's clock"
     if link.keeps_time:
         try:
             link.check_clock(round(board.input_mhz * 1e6))
         except TargetError:
-            return False
-    return True
+            return f"{link.title} cannot run at the oscillator's {board.input_mhz:g} MHz"
+    return ""
 
 
 def link_clock(
@@ -108,11 +119,30 @@ def link_clock(
 ) -> float | None:
     """Return the oscillator's clock in MHz, where the link has it and the PLL may be set later.
 
-    None if the clock is a constant of the netlist: it is the oscillator's itself, a memory beside
-    the FPGA is read with it, or not :func:`may_follow`.
+    None if the clock is a constant of the netlist (:func:`why_constant`).
     """
-    is_constant = plan.clock_mhz == board.input_mhz or plan.images
-    return None if is_constant or not may_follow(board, link, others) else board.input_mhz
+    why = why_constant(board, plan.clock_mhz, link, others, has_images=bool(plan.images))
+    return None if why else board.input_mhz
+
+
+def why_constant(
+    board: Board,
+    clock_mhz: float,
+    link: HostLink,
+    others: Sequence[type[Interface]] = (),
+    *,
+    has_images: bool,
+) -> str:
+    """Say why the clock of a design is a constant of its netlist; nothing if it is not.
+
+    It is the oscillator's itself, or a memory beside the FPGA is read with it, or the PLL cannot be
+    set after routing. ``has_images``: such a memory holds data of the design.
+    """
+    if why := _why_fixed(board, link, others):
+        return why
+    if clock_mhz == board.input_mhz:
+        return "it is the oscillator's"
+    return "a memory beside the FPGA is read with it" if has_images else ""
 
 
 def design_board(

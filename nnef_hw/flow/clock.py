@@ -9,17 +9,21 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from nnef_hw.architecture.architecture import AcceleratorPlan
 from nnef_hw.boards import Board
-from nnef_hw.boards.interfaces import HostLink
+from nnef_hw.boards.interfaces import HostLink, Interface
+from nnef_hw.codegen.board import why_constant
 from nnef_hw.errors import UnroutedError
+from nnef_hw.hardware.devices import Target
 from nnef_hw.host.protocol import RATIO_BITS, RATIO_CYCLES
 from nnef_hw.place.toolchain import Setting, Tuning
+from nnef_hw.report.model.clock import ClockChoice
 
 __all__ = [
-    "GAIN", "MOST_UNROUTED", "PROBE_FACTOR", "UNROUTED_SHARE", "asked_clock", "search_clock",
-    "tuning_of",
+    "GAIN", "MOST_UNROUTED", "PROBE_FACTOR", "UNROUTED_SHARE", "asked_clock", "choice_of",
+    "search_clock", "tuning_of",
 ]  # fmt: skip
 
 MARGIN = 0.02
@@ -68,6 +72,42 @@ def tuning_of(board: Board, link: HostLink) -> Tuning:
         return Setting(pll.output_mhz, pll.parameters)
 
     return Tuning(board.input_mhz, board.device.family.pll_class().outputs, choose)
+
+
+def choice_of(
+    target: Target,
+    plan: AcceleratorPlan,
+    link: HostLink,
+    others: Sequence[type[Interface]] = (),
+    *,
+    clock_mhz: float | None = None,
+    fixed: bool = False,
+    searched: bool = False,
+) -> ClockChoice:
+    """Return how the clock of a design is decided.
+
+    Parameters
+    ----------
+    link, others
+        The host link, and kinds of sources and sinks.
+    clock_mhz
+        The clock; by default that of the plan.
+    fixed
+        Whether the clock is one that was asked for.
+    searched
+        Whether one placement after another is asked for a clock.
+    """
+    clock = clock_mhz or plan.clock_mhz
+    if not isinstance(target, Board):
+        return ClockChoice("option" if fixed else "system", clock)
+    why = why_constant(target, clock, link, others, has_images=bool(plan.images))
+    if searched:
+        return ClockChoice("search", clock, reason=why or "the PLL makes none that is low enough")
+    if fixed:
+        return ClockChoice("option", clock)
+    if why:
+        return ClockChoice("constant", clock, reason=why)
+    return ClockChoice("routing", clock, margin=MARGIN)
 
 
 def search_clock(

@@ -97,6 +97,8 @@ class BuildOptions:
     asked_mhz
         Clock that place and route is asked for, where the PLL follows what it reaches; by default
         a little more than the board's.
+    searched
+        The clock is one of several that placements are asked for, one after another.
     weights_of
         Build whose bitstream gets these weights; it decides the board, and all that is in it.
     fastest
@@ -143,6 +145,7 @@ class BuildOptions:
     calibrate: Path | None = None
     clock_mhz: float | None = None
     asked_mhz: float | None = None
+    searched: bool = False
     target_fps: float | None = None
     weights_of: Path | None = None
     fastest: bool = False

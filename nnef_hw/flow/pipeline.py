@@ -135,7 +135,8 @@ def _build_at_best(
     def at(settled: Settled) -> Report:
         asked, usual = options, board
         if settled.asked_mhz is None and settled.clock_mhz != board.clock_mhz:
-            asked = _at_clock(options, board, settled.clock_mhz)
+            searched = replace(options, searched=True)
+            asked = _at_clock(searched, board, settled.clock_mhz)
         elif settled.asked_mhz is not None:
             usual = replace(board, clock_mhz=settled.clock_mhz)
             own = settled.asked_mhz if settled.asked_mhz != asked_clock(usual) else None

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 import nnef_hw
+from nnef_hw.flow.clock import choice_of
 from nnef_hw.flow.files import built_files
 from nnef_hw.flow.options import BuildOptions
 from nnef_hw.flow.steps import Compiled, Steps, Verified
@@ -57,12 +58,17 @@ def write_report(
     if options.calibrate is not None:
         commands.append(shlex.join(["nnef-hw", "compare", *again]))
     placement = None if placed is None else placed.to_json()
+    kinds = [wish.kind for wish in (*options.sources, *options.sinks)]
+    clock = choice_of(
+        target, folder.plan, options.link, kinds,
+        fixed=options.clock_mhz is not None, searched=options.searched,
+    )  # fmt: skip
     places = _places(folder, placed)
     origin = Origin(
         model_hash=folder.manifest["model_hash"],
         tools=tuple(_tools(target, is_placed=placed is not None)),
     )
-    found = [replace(compiled, seconds={}), verified, placement, commands, places, origin]
+    found = [replace(compiled, seconds={}), verified, placement, commands, places, origin, clock]
     key = digest(package_digest(), folder.plan.dumps(), json.dumps(to_json(found)))
 
     def produce(scratch: Path) -> Report:
@@ -70,7 +76,7 @@ def write_report(
         timeline = architecture.timeline(plan)
         floorplan = None if places is None else share_out(places, owners_of(plan.stations))
         report = make_report(
-            plan=plan, clock_mhz=placed.clock_mhz if placed else None,
+            plan=plan, clock_mhz=placed.clock_mhz if placed else None, clock=clock,
             insides=architecture.report(plan, folder.fixed, target, timeline),
             others=compiled.others, stream=compiled.stream,
             target=target, synthesis=placed, simulation=verified.simulation,

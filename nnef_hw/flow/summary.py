@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping, Sequence
 
+from msgspec import UNSET, UnsetType
+
 from nnef_hw.architecture.architecture import AcceleratorPlan
 from nnef_hw.architectures import find_architecture
 from nnef_hw.boards.interfaces import HostLink
@@ -17,6 +19,7 @@ from nnef_hw.place.result import SynthesisResult
 from nnef_hw.quantize.judgement.warnings import QualityWarning
 from nnef_hw.report.inspection import inspect_model
 from nnef_hw.report.model.checks import Accuracy, Simulation
+from nnef_hw.report.model.clock import ClockChoice
 from nnef_hw.report.model.device import Floorplan, Placed, ResourceUse
 from nnef_hw.report.model.limits import OtherArchitecture, StepOfStream
 from nnef_hw.report.model.report import Insides, Origin, Report
@@ -30,6 +33,7 @@ def make_report(
     *,
     plan: AcceleratorPlan,
     clock_mhz: float | None = None,
+    clock: ClockChoice | UnsetType = UNSET,
     insides: Insides,
     others: Sequence[OtherArchitecture],
     stream: StepOfStream | None = None,
@@ -52,6 +56,8 @@ def make_report(
     ----------
     clock_mhz
         The clock that was chosen after routing, if it was; otherwise it is the plan's.
+    clock
+        How it is decided.
     insides
         Those of the plan's architecture.
     others, stream, accuracy, noise, warnings
@@ -79,6 +85,7 @@ def make_report(
         settling=plan.settling,
         mac_utilization=plan.mac_utilization,
         clock_mhz=clock_mhz,
+        clock=clock,
         fmax_mhz=synthesis.fmax_mhz if synthesis else None,
         timing_met=synthesis.timing_met if synthesis else None,
         fmax_mhz_by_seed=synthesis.seeds if synthesis else {},

@@ -16,9 +16,10 @@ from nnef_hw.architectures import (
     unable_architectures,
 )
 from nnef_hw.boards import Board
-from nnef_hw.boards.interfaces import DEFAULT_LINK, SinkWish, SourceWish
+from nnef_hw.boards.interfaces import DEFAULT_LINK, Interface, SinkWish, SourceWish
 from nnef_hw.errors import ErrorGroup, NnefHwError, TargetError
 from nnef_hw.flow.choice import Candidates
+from nnef_hw.flow.clock import choice_of
 from nnef_hw.flow.fixed import DEFAULT_SCHEME, quantize_model, rough
 from nnef_hw.flow.remedy import Asked, Narrowed, Ways, remedied
 from nnef_hw.flow.sinks import bind_sinks
@@ -31,6 +32,7 @@ from nnef_hw.passes import simplify
 from nnef_hw.passes.time.stream_time import StreamTime
 from nnef_hw.quantize import Scheme
 from nnef_hw.quantize.calibration.observe import Progress
+from nnef_hw.report.model.clock import ClockChoice
 from nnef_hw.report.model.network import Outlook
 from nnef_hw.samples.samples import Samples
 from nnef_hw.system.workers import Here, Pool, as_done, processes_for
@@ -90,6 +92,7 @@ def outlooks(
             clock_mhz=clock_mhz,
             target_fps=target_fps,
             least_fps=least_fps,
+            kinds=[wish.kind for wish in (*sources, *sinks)],
             pool=pool,
             progress=lambda what, done, total: say(f"{what}, {done} of {total}"),
         )
@@ -129,6 +132,7 @@ def survey(
     clock_mhz: float | None = None,
     target_fps: float | None = None,
     least_fps: float = 0.0,
+    kinds: Sequence[type[Interface]] = (),
     pool: Pool = HERE,
     progress: Progress = lambda what, done, total: None,
 ) -> Iterator[Outlook]:
@@ -142,6 +146,8 @@ def survey(
         The graph with weights of so many bits, if it can be had: see :class:`.Ways`.
     least_fps
         Frames per second that a sensor gives.
+    kinds
+        Kinds of sources and sinks.
     pool
         What plans; this process by default.
     progress
@@ -183,7 +189,10 @@ def survey(
         except NnefHwError as error:
             yield _refused(target, clock, error)
         else:
-            yield _planned(target, clock, plan)
+            choice = choice_of(
+                target, plan, DEFAULT_LINK, kinds, clock_mhz=clock, fixed=clock_mhz is not None
+            )  # fmt: skip
+            yield _planned(target, clock, plan, choice)
 
 
 def _key(
@@ -268,7 +277,9 @@ def noise(graph: Graph) -> Samples:
     return Samples(inputs)
 
 
-def _planned(target: Target, clock_mhz: float, plan: AcceleratorPlan) -> Outlook:
+def _planned(
+    target: Target, clock_mhz: float, plan: AcceleratorPlan, clock: ClockChoice
+) -> Outlook:
     device, used = target.device, plan.resources
     slowest = max(plan.stations, key=lambda station: station.cycles, default=None)
     return Outlook(
@@ -284,6 +295,7 @@ def _planned(target: Target, clock_mhz: float, plan: AcceleratorPlan) -> Outlook
         dsp=used.dsp / device.dsp if device.dsp else 0.0,
         bram=used.bram / device.bram if device.bram else 0.0,
         bottleneck=None if slowest is None else slowest.name,
+        clock=clock,
     )
 
 

@@ -32,6 +32,12 @@ def survey_tables(rows: Sequence[Outlook]) -> Iterator[RenderableType]:
         )  # fmt: skip
     if fitting:
         yield table
+    clocks: dict[str, list[str]] = {}
+    for row in fitting:
+        if row.clock:
+            clocks.setdefault(row.clock.rule, []).append(row.board)
+    for rule, boards in clocks.items():
+        yield Text(f"\nclock of {', '.join(boards)}: {rule}", style="dim")
     refused: dict[tuple[str, str], list[str]] = {}
     for row in rows:
         if not row.fits:

@@ -216,6 +216,8 @@ def _results(report: Report) -> Iterator[tuple[str, Parts]]:
         met = report.timing_met
         parts.append(("green", "timing met") if met else ("bold red", "timing NOT met"))
     yield "clock", parts
+    if report.clock:
+        yield "clock from", [("dim", report.clock.text)]
 
     link = report.link_inferences_per_second
     over_link = "" if link is None else f", {units.rate(link)} over the host link"

@@ -106,6 +106,8 @@ def _type(value: dict) -> str:
         return f"[{name}](#{name.lower()})"
     if "anyOf" in value:
         return " or ".join(_type(each) for each in value["anyOf"])
+    if "enum" in value:
+        return " or ".join(f"`{each}`" for each in value["enum"])
     if value["type"] == "array":
         items = value.get("items") or value["prefixItems"][0]
         return f"list of {_type(items)}"

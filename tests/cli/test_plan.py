@@ -36,6 +36,24 @@ def test_the_fastest_stands_first_and_refusals_below(cli):
     assert re.search(r"\n\nfomu_pvt: model 'digits_cnn' does not reach 50000 ", result.out)
 
 
+def test_it_says_how_clocks_are_decided(cli):
+    boards = ("--board", "icebreaker,ulx3s_85f,tang_mega_138k", "--arch", "streaming")
+    text = cli("plan", MODEL, *boards).out
+    rule = "set after routing to the fastest that the PLL makes 2% below what is reached"
+    assert f"\nclock of icebreaker, ulx3s_85f: {rule}\n" in text
+    why = "the open tools have no PLL of gw5ast-138c"
+    assert f"\nclock of tang_mega_138k: a constant: {why}\n" in text
+    rows = cli("plan", MODEL, *boards, "--json").json["boards"]
+    assert [row["clock"]["by"] for row in rows] == ["routing", "routing", "constant"]
+    assert [row["clock"]["planned_mhz"] for row in rows] == [row["clock_mhz"] for row in rows]
+    assert rows[2]["clock"]["reason"] == why
+    (row,) = cli("plan", MODEL, "--board", "icebreaker", "--freq", "24", "--json").json["boards"]
+    assert row["clock"] == {"by": "option", "planned_mhz": 24.0, "margin": 0.0, "reason": ""}
+    sunk = cli("plan", MODEL, "--board", "icebreaker", "--sink", "uart_text", "--json").json
+    (row,) = sunk["boards"]
+    assert row["clock"]["reason"] == "sink uart_text counts time by the accelerator's clock"
+
+
 def test_nothing_that_fits_is_an_error(cli):
     result = cli("plan", MODEL, "--board", "fomu_pvt", "--target-fps", "1e9")
     assert result.status == 2

@@ -2,16 +2,20 @@
 
 import json
 import math
+from types import SimpleNamespace
 
 import pytest
 
 import nnef_hw
 from nnef_hw.boards import find_board
 from nnef_hw.boards.interfaces import Uart
+from nnef_hw.boards.interfaces.mlperf import Mlperf
 from nnef_hw.errors import NnefHwError, UnroutedError
 from nnef_hw.flow import pipeline
-from nnef_hw.flow.clock import search_clock
+from nnef_hw.flow.clock import choice_of, search_clock
+from nnef_hw.flow.options import find_target
 from nnef_hw.flow.pipeline import build
+from nnef_hw.report.model.clock import ClockChoice
 from nnef_hw.run.artifacts import BuildFolder
 
 pytestmark = [pytest.mark.system, pytest.mark.verilator, pytest.mark.usefixtures("fixed_sources")]
@@ -21,6 +25,7 @@ pytestmark = [pytest.mark.system, pytest.mark.verilator, pytest.mark.usefixtures
 def test_missed_clock_is_reported(options, copy):
     report = build(options(copy, clock_mhz=48.0, bitstream=True))
     assert (report.timing_met, report.fmax_mhz, report.clock_mhz) == (False, 40.0, 48.0)
+    assert report.clock == ClockChoice("option", 48.0)
 
 
 @pytest.mark.usefixtures("fake_synthesis")
@@ -28,6 +33,7 @@ def test_fastest_clock_is_found(options, copy, steps):
     """Place and route is asked once, for what it does not reach; the PLL is set to what it does."""
     report = build(options(copy, fastest=True, bitstream=True))
     assert (report.timing_met, report.fmax_mhz, report.clock_mhz) == (True, 40.0, 39.0)
+    assert report.clock == ClockChoice("routing", 36.75, margin=0.02)
     assert steps.count("synthesize") == 1
     assert "simulate" not in steps
     manifest = json.loads((copy / "manifest.json").read_text())
@@ -115,6 +121,7 @@ ASKED = 37.5
 """What is asked for so that the PLL can be set to that, 2% below what is reached."""
 TIED = Uart(5_000_000)
 """A link that the oscillator of 12 MHz is too slow for, so that the clock is a constant."""
+TIED_REASON = "link uart cannot run at the oscillator's 12 MHz"
 TIED_USUAL, TIED_LOWER = 35.25, 30.375
 
 
@@ -235,6 +242,7 @@ def test_fastest_clock_is_kept(options, copy, placed):
     report = build(options(copy, link=TIED, fastest=True, bitstream=True))
     assert asked == [probe, 30.0, 35.25, 30.0]
     assert (report.timing_met, report.clock_mhz) == (True, 30.0)
+    assert report.clock == ClockChoice("search", 30.0, reason=TIED_REASON)
     assert json.loads((copy / "manifest.json").read_text())["clock_mhz"] == 30.0
 
     asked.clear()
@@ -242,6 +250,34 @@ def test_fastest_clock_is_kept(options, copy, placed):
     assert asked == []
     build(options(copy, link=TIED, fastest=True, bitstream=True, seeds=2))
     assert asked[0] == probe
+
+
+@pytest.mark.parametrize(
+    ("link", "images", "clock", "reason"),
+    [
+        (TIED, (), USUAL, TIED_REASON),
+        (Mlperf(), (), USUAL, "link mlperf runs at the accelerator's clock"),
+        (Uart(), (), 12.0, "it is the oscillator's"),
+        (Uart(), ("weights",), USUAL, "a memory beside the FPGA is read with it"),
+        (Uart(), (), USUAL, ""),
+    ],
+)
+def test_constant_clocks_have_a_reason(link, images, clock, reason):
+    plan = SimpleNamespace(clock_mhz=clock, images=images)
+    choice = choice_of(find_board("icebreaker"), plan, link)
+    assert choice.reason == reason
+    assert choice.by == ("constant" if reason else "routing")
+    assert f"{clock:g} MHz" in choice.text
+    assert choice.rule in choice.text
+
+
+def test_plain_ip_gets_its_clock():
+    plan = SimpleNamespace(clock_mhz=50.0, images=())
+    target = find_target("none", "ecp5-25k")
+    assert choice_of(target, plan, Uart()).text == (
+        "planned for 50 MHz, given by the design around it"
+    )
+    assert choice_of(target, plan, Uart(), fixed=True).by == "option"
 
 
 @pytest.mark.usefixtures("fake_synthesis")

@@ -35,6 +35,15 @@ def test_tables_keep_to_the_width_one_line_per_row(any_report, width):
     assert results.startswith("interval")
 
 
+def test_the_clock_is_explained(tiny):
+    assert "clock from" not in printed(tiny)
+    tiny["clock"] = {"by": "constant", "planned_mhz": 30.0, "reason": "a memory is read with it"}
+    text = printed(tiny)
+    assert " ".join(row(text, "clock from")) == (
+        "clock from 30 MHz, a constant: a memory is read with it"
+    )
+
+
 def test_simulation_of_some_frames_says_so(tiny):
     assert "bit-exact over 1,000 frames, cycles as predicted" in printed(tiny)
     assert "98.62% on 800 samples\n" in printed(tiny)

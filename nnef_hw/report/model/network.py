@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 
 from msgspec import UNSET, UnsetType
 
+from nnef_hw.report.model.clock import ClockChoice
 from nnef_hw.report.model.conversion import to_json
 
 __all__ = [
@@ -35,6 +36,8 @@ class Outlook:
         Shares of the device that it takes, 0..1, LUTs estimated; 0 of what the device has not.
     bottleneck
         The layer that takes most cycles.
+    clock
+        How the clock is decided; None without a plan.
     refusal, remedy
         Why there is no plan, and what would help.
     """
@@ -51,6 +54,7 @@ class Outlook:
     dsp: float | None = None
     bram: float | None = None
     bottleneck: str | None = None
+    clock: ClockChoice | None = None
     refusal: str = ""
     remedy: str = ""
 

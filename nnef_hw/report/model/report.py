@@ -14,6 +14,7 @@ from msgspec import UNSET, UnsetType
 from nnef_hw.hardware.devices import Resources
 from nnef_hw.quantize.judgement.warnings import QualityWarning
 from nnef_hw.report.model.checks import Accuracy, Scores, Simulation
+from nnef_hw.report.model.clock import ClockChoice
 from nnef_hw.report.model.device import LongestPath, Memory, MemoryMap, Placed, ResourceUse
 from nnef_hw.report.model.layers import LayerFigures, LayerReport
 from nnef_hw.report.model.limits import (
@@ -162,6 +163,8 @@ class Report(Insides, Origin, Figures):
     period, settling
         Frames after which the pattern of results repeats, and frames before it does; the latter is
         null where it is not known.
+    clock
+        How the clock is decided. Absent of a design that no build has been asked for.
     timing_met
         Whether every clock is in time; null before place and route.
     seed, fmax_mhz_by_seed
@@ -197,6 +200,7 @@ class Report(Insides, Origin, Figures):
     batch: int
     period: int
     settling: int | None
+    clock: ClockChoice | UnsetType = UNSET
     timing_met: bool | None
     seed: int | None
     fmax_mhz_by_seed: Mapping[str, float | None]
