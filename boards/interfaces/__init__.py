@@ -135,7 +135,7 @@ class SourceWish:
     @property
     def luts(self) -> int:
         """LUTs that are set aside for it."""
-        return self.kind.lut
+        return self.kind.luts(**dict(self.options))
 
     @property
     def blocks(self) -> int:

@@ -22,6 +22,8 @@ __all__ = ["Dvp"]
 
 LEAST_CYCLES = 4
 """Clock cycles of a period of the camera's pixel clock, at least: it is sampled."""
+WRITE_LUTS = 2.2
+"""LUTs for each register that is written, at most."""
 _BITS = 8
 _BUS_HZ = 100_000
 _WAIT = 4096
@@ -89,7 +91,7 @@ class Dvp(ChosenSource):
         "cam_href": Direction.INPUT, _DATA: Direction.INPUT, "cam_scl": Direction.OUTPUT,
         "cam_sda": Direction.BOTH, "cam_error": Direction.OUTPUT,
     }
-    lut = 350
+    lut = 295
     hardware = "nnef_hw.boards.hardware.cameras.receiver:DvpReceiver"
 
     def __post_init__(self) -> None:
@@ -107,6 +109,13 @@ class Dvp(ChosenSource):
                              remedy=f"give lines={lines}")
         if self.fps < 0:
             raise UsageError(f"fps={self.fps:g} is no number of pictures")
+
+    @classmethod
+    def luts(cls, **options: Any) -> int:
+        """Return the LUTs that are set aside: for the receiver, and for each register's value."""
+        chosen = cls("", 0, 0, 1, **options)
+        writes = chosen.model.writes(chosen.mode, chosen.format, chosen.lines)
+        return cls.lut + ceil(WRITE_LUTS * len(writes))
 
     @classmethod
     def of(cls, feed: Feed, **options: Any) -> "Dvp":

@@ -83,7 +83,7 @@ class EventPin(EventSink):
     pin: ClassVar[str] = "alert"
     """Name of the pin."""
     board_pins = {"alert": Direction.OUTPUT}
-    lut = 90
+    lut = 45
     hardware = "nnef_hw.boards.hardware.events.event_pin:EventOnPin"
     keeps_time = False
 

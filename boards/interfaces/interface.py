@@ -211,6 +211,12 @@ class ChosenSource(Source):
     input: str
     """Name of the input that it feeds."""
 
+    @classmethod
+    def luts(cls, **options: Any) -> int:
+        """Return the LUTs that are set aside for its hardware, with such options."""
+        del options
+        return cls.lut
+
     @property
     def given(self) -> Mapping[str, object]:
         """Values of its options, by name."""

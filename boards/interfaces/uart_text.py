@@ -94,7 +94,22 @@ class UartText(EventSink):
     )
     board_pins = {PIN: Direction.OUTPUT}
     lut = 450
+    least_lut = 310
+    """LUTs of a line without names and means."""
+    name_lut = 11
+    """LUTs that each name takes more, at most."""
+    mean_lut = 100
+    """LUTs that means of several steps take more, at most."""
     hardware = "nnef_hw.boards.hardware.events.event_text:EventText"
+
+    @classmethod
+    def luts(cls, *, names: str | None = None, mean: int = 1, **options: Any) -> int:
+        """Return the LUTs that are set aside: for names, and for means of several steps."""
+        del options
+        if names is None:
+            return cls.lut
+        named = sum(map(bool, names.split(SEPARATOR)))
+        return cls.least_lut + cls.name_lut * named + (cls.mean_lut if mean > 1 else 0)
 
     @classmethod
     def blocks(cls, *, mean: int = 1, **options: Any) -> int:

@@ -28,6 +28,7 @@ from nnef_hw.boards.interfaces import (
     Result,
     UartText,
 )
+from nnef_hw.boards.interfaces.cameras import CAMERAS
 from nnef_hw.boards.interfaces.microphone import Microphone
 from nnef_hw.hardware.geometry.blockram import tile_memory
 
@@ -76,15 +77,23 @@ def test_class_on_leds_fits_its_budget_on_up5k(classes, leds, lanes, bits, tmp_p
 
 
 @pytest.mark.synth
-@pytest.mark.parametrize(("mean", "blocks"), [(1, 0), (16, 2)])
-def test_a_line_of_text_fits_its_budget_on_up5k(mean, blocks, tmp_path):
+@pytest.mark.parametrize(
+    ("names", "mean", "blocks"),
+    [
+        ("/person", 1, 0), ("yes/no/stop/go", 16, 2),
+        ("yes/no/up/down/left/right/on/off/stop/go//", 1, 0), (None, 1, 0),
+    ],
+    ids=["one", "mean", "many", "numbers"],
+)  # fmt: skip
+def test_a_line_of_text_fits_its_budget_on_up5k(names, mean, blocks, tmp_path):
     layout = data.StructLayout({"data": data.ArrayLayout(signed(8), 1), "last": 1})
     scores = QType(8, signed=True, scale=1 / 256, zero_point=-128)
-    result = Result("y", (4,), image=(1, 1, 4), qtype=scores)
-    sink = UartText.of(result, {}, names="yes/no/stop/go", mean=mean)
+    classes = len(names.split("/")) if names else 4
+    result = Result("y", (classes,), image=(1, 1, classes), qtype=scores)
+    sink = UartText.of(result, {}, names=names, mean=mean)
     logic_cells, memories = synthesized(EventText(layout, **sink.parameters(24_000_000)), tmp_path)
     assert memories <= blocks == UartText.blocks(mean=mean)
-    assert 150 < logic_cells <= UartText.lut
+    assert 150 < logic_cells <= UartText.luts(names=names, mean=mean), logic_cells
 
 
 @pytest.mark.synth
@@ -110,13 +119,14 @@ def test_microphones_fit_their_budgets_on_up5k(kind, tmp_path):
 
 
 @pytest.mark.synth
-def test_a_camera_fits_its_budget_on_up5k(tmp_path):
-    source = Dvp("x", 96, 96, 1)
+@pytest.mark.parametrize("camera", [camera.name for camera in CAMERAS])
+def test_a_camera_fits_its_budget_on_up5k(camera, tmp_path):
+    source = Dvp("x", 96, 96, 1, camera=camera)
     layout = data.StructLayout({"data": data.ArrayLayout(8, 1), "last": 1})
     receiver = source.hardware_class()(layout, **source.parameters(36_750_000))
     logic_cells, memories = synthesized(receiver, tmp_path)
     assert memories == source.bram
-    assert 100 < logic_cells <= source.lut
+    assert 300 < logic_cells <= Dvp.luts(camera=camera), logic_cells
 
 
 @pytest.mark.synth

@@ -82,8 +82,12 @@ def built(tmp_path, rng):
             "ulx3s_12f", ["--source", "dvp:camera=ov7670,pixels=rgb565", "--freq", "25"],
             ImageFront(size=(48, 64), pixels="rgb565"), marks=pytest.mark.nightly,
         ),
+        pytest.param(
+            "ulx3s_12f", ["--source", "dvp:camera=ov2640", "--freq", "25"],
+            ImageFront(size=(48, 64), pixels="yuv422"), marks=pytest.mark.nightly,
+        ),
     ],
-    ids=["8 lines", "4 lines", "text", "yuv422", "rgb565"],
+    ids=["8 lines", "4 lines", "text", "yuv422", "rgb565", "ov2640"],
 )  # fmt: skip
 def test_every_picture_gives_the_codes_of_the_model(built, board, arguments, front):
     made = built("--board", board, *arguments, front=front)
@@ -166,7 +170,7 @@ def wished(text, feed=None):
 @pytest.mark.parametrize(
     ("text", "feed", "message"),
     [
-        ("dvp:camera=ov9999", None, "no camera 'ov9999'; its cameras are hm01b0, ov7670"),
+        ("dvp:camera=ov9999", None, "no camera 'ov9999'; its cameras are hm01b0, ov2640, ov7670"),
         ("dvp:pixels=rgb565", None, "HM01B0 sends no 'rgb565'; it sends grey: pixels=NAME"),
         ("dvp:camera=ov7670,lines=4", None, "no port of 4 lines; give lines=8"),
         ("dvp:fps=-1", None, "fps=-1 is no number of pictures"),
@@ -249,6 +253,28 @@ def test_clocks_are_those_of_the_data_sheets(camera):
                 own = clk_hz / source.parameters(clk_hz)["clock_divider"]
                 assert camera.clock_hz[0] <= own <= camera.clock_hz[1]
                 assert source.period(clk_hz) >= 4
+
+
+@pytest.mark.parametrize("camera", CAMERAS, ids=lambda camera: camera.name)
+def test_a_line_holds_its_bytes(camera):
+    """Registers and values are bytes, and a picture's lines fit between two of the next one."""
+    for mode in camera.modes:
+        assert mode.columns * camera.pixel_bytes * mode.byte < mode.line
+        assert mode.rows < mode.lines
+        for pixels in camera.pixels:
+            for write in camera.writes(mode, pixels, camera.lines[0]):
+                if write != PAUSE:
+                    assert 0 <= write[0] < 1 << 8 * camera.register_bytes
+                    assert 0 <= write[1] < 256
+
+
+def test_exposure_ends_before_the_next_picture():
+    """Of an HM01B0, whose automatic exposure has a limit of its own."""
+    [camera] = [camera for camera in CAMERAS if camera.name == "hm01b0"]
+    for mode in camera.modes:
+        values = dict(mode.writes)
+        assert values[0x0340] << 8 | values[0x0341] == mode.lines
+        assert values[0x2105] << 8 | values[0x2106] == mode.lines - 2
 
 
 @pytest.mark.parametrize("board", ["icebreaker", "upduino_v3", "tang_nano_20k", "ulx3s_85f"])

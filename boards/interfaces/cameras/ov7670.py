@@ -1,7 +1,9 @@
 """OmniVision OV7670: 320 x 240 or 160 x 120 pixels of two bytes, YUV422 or RGB565.
 
-Registers and values are those of its data sheet and its implementation guide (OV7670/OV7171 CMOS
-VGA CameraChip), as the open drivers of Linux, OpenMV and Adafruit use them, too.
+Registers are those of its data sheet and its implementation guide (OV7670/OV7171 CMOS VGA
+CameraChip). Values of formats, colours and the reserved register are those of Linux's
+``drivers/media/i2c/ov7670.c``, but for all levels (COM15) in both formats. Windows and scaling are
+those of the guide, and of Adafruit's OV7670 driver. COM10 follows from the data sheet.
 """
 
 from nnef_hw.boards.interfaces.cameras.camera import PAUSE, Camera, Mode, Write
