@@ -283,6 +283,11 @@ class BoardTransport:
         while self.cycles < end:
             self._received += self._exchange(b"", end - self.cycles)
 
+    @property
+    def has_sent(self):
+        """Whether there are bytes that :meth:`read` has not returned yet."""
+        return bool(self._received)
+
     def close(self):
         """End the simulation, whatever it is doing."""
         with contextlib.suppress(BrokenPipeError):

@@ -29,6 +29,7 @@ from nnef_hw.boards.interfaces.leds import ClassOnLeds
 from nnef_hw.boards.interfaces.link import HostLink, Link, PlainStreams
 from nnef_hw.boards.interfaces.microphone import Microphone
 from nnef_hw.boards.interfaces.mlperf import Mlperf
+from nnef_hw.boards.interfaces.no_link import NoLink
 from nnef_hw.boards.interfaces.pdm import Pdm
 from nnef_hw.boards.interfaces.pins import (
     ANY_NUMBER,
@@ -51,8 +52,8 @@ __all__ = [
     "ANY_NUMBER", "BUSES", "BUS_DATA", "Border", "Bus", "CLOCK", "ChipLoop", "ChosenSink",
     "ChosenSource", "ClassOnLeds", "DEFAULT_LINK", "Direction", "Dvp", "EventLed", "EventPin",
     "EventSink", "FarEnd", "Feed", "HostLink", "I2s", "Interface", "LINKS", "Link", "Mcp3201",
-    "Microphone", "Mlperf", "Occurrence", "Option", "PLAIN_STREAMS", "Pdm", "PinUse",
-    "PinUser", "Pins", "PlainStreams", "Result", "SINKS", "SOURCES", "STATUS", "Sink",
+    "Microphone", "Mlperf", "NO_LINK", "NoLink", "Occurrence", "Option", "PLAIN_STREAMS", "Pdm",
+    "PinUse", "PinUser", "Pins", "PlainStreams", "Result", "SINKS", "SOURCES", "STATUS", "Sink",
     "SinkWish", "Source", "SourceWish", "Spi", "SpiAdc", "Uart", "UartText", "find_bus",
     "find_link", "find_sink", "find_source", "find_streams", "link_names", "link_of",
     "link_options", "sink_names", "sink_of", "source_of",
@@ -60,6 +61,8 @@ __all__ = [
 
 LINKS: tuple[HostLink, ...] = (Uart(), Spi(), Mlperf())
 """Every link to a host, with its options as they are by default."""
+NO_LINK = NoLink()
+"""What stands in the place of a link where there is no host."""
 DEFAULT_LINK = LINKS[0]
 Wished = TypeVar("Wished", ChosenSink, ChosenSource)
 SINKS: tuple[type[ChosenSink], ...] = (ClassOnLeds, EventPin, EventLed, UartText)
@@ -155,7 +158,7 @@ class SourceWish:
 
 def link_names() -> list[str]:
     """Return the names of all links to a host."""
-    return [link.name for link in LINKS]
+    return [link.name for link in (*LINKS, NO_LINK)]
 
 
 def link_options() -> list[Option]:
@@ -180,7 +183,7 @@ def find_link(name: str, **options: Any) -> HostLink:
     UsageError
         If there is no such link, or it has no such option, or not with such a value.
     """
-    known = {type(link).name: type(link) for link in LINKS}
+    known = {type(link).name: type(link) for link in (*LINKS, NO_LINK)}
     if name not in known:
         raise UsageError(f"there is no link {name!r}", remedy=f"use --link {' or '.join(known)}")
     given = {option: value for option, value in options.items() if value is not None}
@@ -203,7 +206,7 @@ def link_of(entry: Mapping[str, Any]) -> Link:
     """
     if entry["kind"] == PLAIN_STREAMS.name:
         return PlainStreams.from_json(entry)
-    for link in LINKS:
+    for link in (*LINKS, NO_LINK):
         if entry["kind"] == link.name:
             return type(link).from_json(entry)
     raise UsageError(f"the build has a link {entry['kind']!r}, which is not known",

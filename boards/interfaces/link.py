@@ -117,6 +117,11 @@ class HostLink(Link, Source, Sink):
     core: ClassVar[str] = "nnef_hw.boards.hardware.core:LinkedCore"
     """``module:class`` of what stands between the phy and the accelerator."""
 
+    has_host: ClassVar[bool] = True
+    """Whether there is a host at its other end."""
+    lacks: ClassVar[tuple[str, ...]] = ()
+    """Options of the command line for which it has nothing."""
+
     silence: ClassVar[float] = 0.1
     """Seconds of silence after which a simulated board stands still until the host sends again.
 
@@ -139,6 +144,16 @@ class HostLink(Link, Source, Sink):
             If the link can do nothing with them.
         """
         return self
+
+    def budget(self, lut: int, bram: int) -> tuple[int, int]:
+        """Return the LUTs and block RAMs that are set aside for it.
+
+        Parameters
+        ----------
+        lut, bram
+            Those that a board sets aside for any link.
+        """
+        return lut, bram
 
     def room(self, inputs: int, outputs: int) -> LinkRoom:
         """Return the room for a network of so many codes of inputs and of outputs."""

@@ -220,9 +220,13 @@ def check_options(options: BuildOptions) -> Target:
 
 
 def _check_link(options: BuildOptions) -> None:
-    """Refuse what a link without packets of ours cannot do."""
-    if options.link.has_packets:
-        return
+    """Refuse what a link without packets of ours cannot do, and a board that nobody talks to."""
+    if not options.link.has_host and not (options.sources and options.sinks):
+        raise UsageError(
+            "a board without a link does nothing unless a sensor feeds it and a sink takes its "
+            "results",
+            remedy="give --source and --sink, or use --link uart",
+        )
     wishes = {
         "--sink": options.sinks,
         "--source": options.sources,
@@ -231,7 +235,7 @@ def _check_link(options: BuildOptions) -> None:
         "--batch": options.batch > 1,
     }
     for option, is_given in wishes.items():
-        if is_given:
+        if is_given and option in options.link.lacks:
             raise UsageError(
                 f"the {options.link.title} has nothing for {option}",
                 remedy="omit it, or use --link uart",

@@ -24,7 +24,7 @@ __all__ = ["bind_sources", "check_rates", "explained_rate", "wanted_rate", "with
 
 
 def with_interfaces(board: Board, link: HostLink, wishes: Sequence[SourceWish | SinkWish]) -> Board:
-    """Return a board with room set aside for sources and sinks.
+    """Return a board with room set aside for its link, sources and sinks.
 
     Raises
     ------
@@ -35,9 +35,8 @@ def with_interfaces(board: Board, link: HostLink, wishes: Sequence[SourceWish | 
     luts, blocks = (
         sum(wish.luts for wish in wishes), sum(wish.blocks for wish in wishes),
     )  # fmt: skip
-    if not wishes:
-        return board
-    return replace(board, link_lut=board.link_lut + luts, link_bram=board.link_bram + blocks)
+    lut, bram = link.budget(board.link_lut, board.link_bram)
+    return replace(board, link_lut=lut + luts, link_bram=bram + blocks)
 
 
 def bind_sources(

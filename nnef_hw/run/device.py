@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.arithmetic.arrays import Array
-from nnef_hw.boards.interfaces import link_of
+from nnef_hw.boards.interfaces import HostLink, link_of
 from nnef_hw.errors import TargetError, UsageError
 from nnef_hw.hardware.geometry.stream_rows import StreamRows
 from nnef_hw.host.chip_loop import BoardLoop
@@ -414,6 +414,11 @@ def open_device(
     build = Path(build)
     manifest = read_manifest(build)
     link = link_of(manifest.link)
+    if isinstance(link, HostLink) and not link.has_host:
+        raise UsageError(
+            f"{str(build)!r} has no link, so nothing of it reaches a host",
+            remedy=f"run 'nnef-hw sim {build} --wav FILE', or build it with --link uart",
+        )
     if not link.has_packets:
         raise UsageError(
             f"{str(build)!r} has the link {link.name!r}, which carries no arrays",

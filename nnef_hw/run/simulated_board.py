@@ -15,7 +15,7 @@ from nnef_hw.host.manifest import HEX_IMAGE, read_manifest
 if TYPE_CHECKING:
     from nnef_hw.sim.pty_board import PtyBoard
 
-__all__ = ["simulated_board"]
+__all__ = ["simulated_board", "with_memories"]
 
 
 @contextlib.contextmanager
@@ -40,7 +40,7 @@ def simulated_board(build: str | PathLike[str]) -> Iterator[PtyBoard]:
     verilog = build / "board" / "board_top.v"
     if not isinstance(link, HostLink) or not verilog.is_file():
         raise UsageError(f"{str(build)!r} has no board", remedy="build with --board")
-    text, top = _with_memories(build, verilog.read_text())
+    text, top = with_memories(build, verilog.read_text())
     clk_hz, core_hz = round(manifest.clock_mhz * 1e6), None
     if manifest.oscillator_mhz is not None:
         clk_hz, core_hz = round(manifest.oscillator_mhz * 1e6), _core_mhz(build) * 1e6
@@ -57,7 +57,7 @@ def _core_mhz(build: Path) -> float:
     return BuildFolder.open(build).clock_mhz
 
 
-def _with_memories(build: Path, verilog: str) -> tuple[str, str]:
+def with_memories(build: Path, verilog: str) -> tuple[str, str]:
     """Return Verilog of a build's board with its memories, and the name of the module."""
     if read_manifest(build).memory is None:
         return verilog, "board_top"

@@ -275,6 +275,29 @@ def test_other_microphones_hear_the_same_samples(source, cli, ear, tmp_path):
         _record(tmp_path / "out", cli)
 
 
+@pytest.mark.system
+@pytest.mark.verilator
+def test_a_board_without_a_link_hears_the_same(cli, ear, tmp_path):
+    alone = (*ear, "--link", "none", "--sink", "pin:threshold=0.45,quiet=1")
+    result = cli(*alone)
+    assert result.status == 2
+    assert "a board without a link does nothing unless a sensor feeds it and a sink" in result.err
+    result = cli(*alone, "--source", "spi_adc", "--token-loop")
+    assert result.status == 2
+    result = cli(*alone, "--source", "spi_adc")
+    assert result.status == 0, result.err
+    assert not re.search(r"set_io (rx|tx) ", (tmp_path / "out/board/board_top.pcf").read_text())
+    result = cli("sim", "out", "--wav", "sound.wav", "--json")
+    assert result.status == 0, result.err
+    told = json.loads(result.out)
+    assert (told["equal"], told["lost"], told["steps"]) == (True, 0, 300)
+    assert 2 < len(told["events"]) < 140
+    given = ("--input", "samples.npz", "--output", "found.npz")
+    result = cli("run", "out", "--on", "device", "--port", "sim", *given)
+    assert result.status == 2
+    assert "has no link, so nothing of it reaches a host; run 'nnef-hw sim out" in result.err
+
+
 def _record(out, cli):
     """Scores of a session, from wherever it begins in the sound, are those of the model."""
     build = BuildFolder.open(out)

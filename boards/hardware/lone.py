@@ -1,0 +1,158 @@
+# amaranth: UnusedElaboratable=no
+"""The accelerator between sensors and sinks, without a host: all on a board but pins and clock."""
+
+from amaranth import *
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from nnef_hw.boards.hardware.phy import pin_members
+from nnef_hw.errors import TargetError
+from nnef_hw.rtl.base.reset import WithReset
+from nnef_hw.rtl.readers.pads import connect_pads, pad_ports
+from nnef_hw.rtl.streams.fork import Fork
+
+__all__ = ["LoneCore"]
+
+
+class LoneCore(wiring.Component):
+    """Let sensors feed an accelerator, and sinks take its results: nobody else takes part.
+
+    Parameters
+    ----------
+    accelerator : wiring.Component
+        As in :class:`.LinkedCore`.
+    clk_hz : int
+        Clock of everything.
+    link : NoLink
+    sources, sinks
+        As in :class:`.LinkedCore`: a source for each input. What comes from an output without a
+        sink is dropped.
+    frames : Mapping[str, int]
+        Beats of a frame per stream of the accelerator.
+    manifest_hash : bytes
+        Nobody asks for it.
+    others
+        Arguments of :class:`.LinkedCore` that have to be its defaults here.
+
+    Members
+    -------
+    pins of sources and sinks
+        Wires.
+    reset : In(1)
+        Start over.
+    led : Out(1)
+        High as soon as a sensor has lost something, or a memory has not what it should.
+    flash_cs_n, ...
+        What goes to the pads of memories, and of wires that sources and sinks pull low.
+
+    Raises
+    ------
+    TargetError
+        If an input has no source, or the host would have to fill the accelerator's memory.
+    """
+
+    has_own_clock = False
+    latency = 0
+
+    def __init__(
+        self, accelerator, *, clk_hz, link, sources, sinks, frames, manifest_hash=b"",
+        long_wires=False, queues=None, **others
+    ):
+        others = {name: value for name, value in others.items() if value and value != 1}
+        if others:
+            raise ValueError(f"without a host there is nothing for {', '.join(others)}")
+        if "image" in accelerator.signature.members:
+            raise TargetError(
+                "without a link nobody fills a memory with the weights",
+                remedy="choose a board whose weights are in the FPGA or in its flash")
+        self.accelerator = accelerator
+        self.outputs = [name for name in frames if name[0] == "o"]
+        lone = [name for name in frames if name[0] == "i" and name not in sources]
+        if lone:
+            raise TargetError(
+                f"without a link nobody feeds {len(lone)} of the network's inputs",
+                remedy="give each a --source, or use --link uart")
+        layouts = {name: getattr(accelerator, name).payload.shape() for name in frames}
+        self.layouts = layouts
+        self.sources = {name: _made(x, clk_hz, layouts[name]) for name, x in sources.items()}
+        self.losing = [self.sources[name] for name, x in sources.items() if not x.waits]
+        self.sinks = {name: [_made(x, clk_hz, layouts[name]) for x in found]
+                      for name, found in sinks.items()}
+        made = [*zip(sources.values(), self.sources.values(), strict=True)]
+        for name, found in sinks.items():
+            made += zip(found, self.sinks[name], strict=True)
+        self.pins, self.wired = {}, {}
+        for interface, component in made:
+            members = pin_members(interface, component)
+            if taken := members.keys() & self.pins.keys():
+                raise ValueError(f"several interfaces have pins {sorted(taken)}")
+            self.pins |= members
+            self.wired |= dict.fromkeys(members, component)
+        self.pads = getattr(accelerator, "pads", ())
+        self.wires = {group: component for _, component in made
+                      for group in getattr(component, "pads", ())}
+        super().__init__({"reset": In(1), **self.pins, "led": Out(1),
+                          **pad_ports((*self.pads, *self.wires))})
+
+    def elaborate(self, platform):
+        m = Module()
+        for name, member in self.pins.items():
+            inner, outer = getattr(self.wired[name], name), getattr(self, name)
+            m.d.comb += inner.eq(outer) if member.flow == In else outer.eq(inner)
+        accelerator = self.accelerator
+        connect_pads(m, self.pads, accelerator, self)
+        for group, component in self.wires.items():
+            connect_pads(m, [group], component, self)
+        restart = Signal(init=1)
+        m.d.sync += restart.eq(self.reset)
+        if "restart" in accelerator.signature.members:
+            m.submodules.accelerator = accelerator
+            m.d.comb += accelerator.restart.eq(restart)
+        else:
+            m.submodules.accelerator = WithReset(accelerator, restart)
+        for name, source in self.sources.items():
+            m.submodules[f"{name}_source"] = WithReset(source, restart)
+            wiring.connect(m, source.o, getattr(accelerator, name))
+            if "inside" in source.signature.members:
+                m.d.comb += source.inside.eq(self._inside(m, name))
+        for name in self.outputs:
+            self._take(m, name, getattr(accelerator, name), restart)
+        wrong = [source.lost.any() for source in self.losing]
+        wrong += [accelerator.memory_error] if self.pads else []
+        with m.If(Cat(wrong).any()):
+            m.d.sync += self.led.eq(1)
+        with m.If(restart):
+            m.d.sync += self.led.eq(0)
+        return m
+
+    def _inside(self, m, name):
+        """Return whether a frame of an input is in the accelerator."""
+        inside = Signal(name=f"{name}_inside")
+        given = getattr(self.accelerator, name)
+        result = getattr(self.accelerator, self.outputs[-1])
+        with m.If(result.valid & result.ready & result.p.last):
+            m.d.sync += inside.eq(0)
+        with m.If(given.valid & given.ready):
+            m.d.sync += inside.eq(1)
+        return inside
+
+    def _take(self, m, name, result, restart):
+        """Give results to all sinks of an output."""
+        sinks = self.sinks.get(name, [])
+        for n, sink in enumerate(sinks):
+            m.submodules[f"{name}_sink{n}"] = WithReset(sink, restart)
+        if not sinks:
+            m.d.comb += result.ready.eq(1)
+        elif len(sinks) == 1:
+            wiring.connect(m, result, sinks[0].i)
+        else:
+            fork = Fork(self.layouts[name], branches=len(sinks))
+            m.submodules[f"{name}_fork"] = WithReset(fork, restart)
+            wiring.connect(m, result, fork.i)
+            for n, sink in enumerate(sinks):
+                wiring.connect(m, getattr(fork, f"o{n}"), sink.i)
+
+
+def _made(interface, clk_hz, layout):
+    """Return the component of a source or a sink."""
+    return interface.hardware_class()(layout, **interface.parameters(clk_hz))
