@@ -16,6 +16,7 @@ from nnef_hw.engine.layers.network import lower
 from nnef_hw.engine.memory.addressed_tables import AddressedRowLayer
 from nnef_hw.engine.memory.kept_tables import TableRowLayer
 from nnef_hw.engine.memory.store import SdramStore, find_store
+from nnef_hw.engine.planning import solver
 from nnef_hw.engine.planning.plan import EnginePlan
 from nnef_hw.engine.planning.solver import _fed, schedule_engine
 from nnef_hw.engine.program.design import Design
@@ -253,3 +254,16 @@ def test_rows_come_from_memory_where_no_ring_holds_a_table(tokens, rng):
     streamed = [plan.design for plan in plans if plan.design.store == store]
     assert {design.addresses_tables for design in streamed} == {tokens > 256}
     assert not any(design.keeps_tables for design in streamed)
+
+
+@pytest.mark.parametrize(("rate", "rings"), [(100.0, [1024]), (0.5, [1024, 512, 256, 128])])
+def test_a_long_frame_needs_no_other_ring_where_memory_is_as_fast_as_it_can_be(
+    rate, rings, rng, monkeypatch
+):
+    samples = {"x": rng.normal(size=(2, 8, 2, 2))}
+    fixed = quantize(simplify(conv_layers(rng, 8, 36, 52)), samples, Scheme())
+    [store] = SdramStore.ways(BOARD, CLOCK_MHZ)
+    design = Design(lower(fixed, BOARD.device), Shape(4, 4), BOARD.device, store=store)
+    monkeypatch.setattr(solver, "LONG_FRAME", 1)
+    monkeypatch.setattr(solver, "NEAR_RATE", rate)
+    assert [x.design.ring_words for x in solver._rings(design, BOARD, CLOCK_MHZ)] == rings

@@ -25,6 +25,13 @@ ARCH = "engine"
 
 RINGS = (1024, 512, 256, 128)
 """Words of weights that may come ahead, where they come from a memory."""
+LONG_FRAME = 1 << 20
+"""Words of a frame that takes seconds to plan."""
+NEAR_RATE = 1.05
+"""Cycles per word of such a frame below which a memory is read as fast as it can be.
+
+Rings that are less deep are not tried then.
+"""
 RESULTS = (1, 2, 4, 8, 16)
 """Results that may leave per cycle, at most the lanes, one by one where single-port RAM is used."""
 UNIT_PACES = (2, 4, 8, 16)
@@ -310,8 +317,13 @@ def _rings(design: Design, target: Target, clock_mhz: float | None) -> Iterator[
             with_ring = with_room(with_ring, target, clock_mhz)
         except TargetError:
             return
-        if design.store.fits(with_ring.packets.image_words):
-            yield EnginePlan.of(with_ring, target, clock_mhz)
+        packets = with_ring.packets
+        if design.store.fits(packets.image_words):
+            plan = EnginePlan.of(with_ring, target, clock_mhz)
+            yield plan
+            is_long = packets.frame_words >= LONG_FRAME
+            if is_long and plan.interval <= NEAR_RATE * packets.frame_words * packets.beat_cycles:
+                return
 
 
 def with_room(design: Design, target: Target, clock_mhz: float | None) -> Design:
