@@ -11,6 +11,7 @@ from sweeps import few
 
 from nnef_hw.boards import find_board
 from nnef_hw.engine.architecture import SharedArray
+from nnef_hw.engine.layers.gather import GatherLayer
 from nnef_hw.engine.planning.plan import EnginePlan
 from nnef_hw.engine.planning.solver import schedule_engine
 from nnef_hw.errors import NnefHwError, TargetError, UsageError
@@ -44,6 +45,21 @@ def layers(rng, *sizes, end=None):
     if end:
         builder.op(end, x, axes=[1])
     return builder.build()
+
+
+@pytest.mark.parametrize("ring_words", [0, 32])
+def test_codes_that_go_to_one_word_after_the_other(fix, rng, run_engine, ring_words):
+    """Four heads of three features, joined: three words of a pixel, from frame to frame."""
+    g = GraphBuilder()
+    x = g.conv(g.input("x", [1, 3, 4, 5]), rng.normal(size=(3, 3, 1, 1)))
+    x = g.reshape(g.op("transpose", x, axes=[0, 3, 2, 1]), [1, 5, 12])
+    weights = g.constant("w", rng.normal(size=(1, 12, 4)), label="w")
+    graph = fix(g.build(g.op("matmul", x, weights, transposeA=False, transposeB=False)))
+    plan = planned(graph, ring_words=ring_words, batch=3)
+    shape, layers = plan.design.shape, plan.design.layers
+    assert any(any(x.packs(shape)) for x in layers if isinstance(x, GatherLayer))
+    run_engine(plan, graph)
+    run_engine(plan, graph, stall=0.4)
 
 
 @pytest.mark.parametrize(("batch", "ring_words"), [(2, 0), (3, 32), (5, 64)])

@@ -67,8 +67,11 @@ class Nest:
         return Nest(counts, self.strides, {**starts, "weight": 0, "constant": 0})
 
     def batched(self, frames: int, read: int, write: int) -> Nest:
-        """Return the loops for several frames, whose words are so far from one to the next."""
-        own = {"read": read, "write": write}
+        """Return the loops for several frames, whose words are so far from one to the next.
+
+        Words that are packed follow one another from frame to frame, too.
+        """
+        own = {"read": read, "write": 0 if self.packs else write}
         strides = {name: (*found, own.get(name, 0)) for name, found in self.strides.items()}
         return replace(self, counts=(*self.counts, frames), strides=strides)
 
