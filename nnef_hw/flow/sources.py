@@ -6,7 +6,6 @@ import contextlib
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from nnef_hw.architecture.architecture import AcceleratorPlan, Port
 from nnef_hw.architectures import find_architecture
@@ -132,21 +131,20 @@ def _feed(graph: Graph, name: str, plan: AcceleratorPlan | None) -> Feed:
     tensor = graph.tensor(name)
     shape = tuple(sample_extents(tensor.shape))
     picture = _picture(tensor.shape)
-    facts: dict[str, Any] = {}
-    if plan is not None:
-        [port] = [x for x, other in zip(plan.inputs, graph.inputs, strict=True) if other == name]
-        rows, columns, channels = port.image
-        if picture != (channels, rows, columns):
-            picture = None
-        facts = {
-            "alone": find_architecture(plan.arch).takes_whole,
-            "interval": plan.interval,
-            "clk_hz": round(plan.clock_mhz * 1e6),
-            "may_wait": _may_wait(port, plan),
-        }
     bits = None if tensor.qtype is None else tensor.qtype.bits
-    rate = _rate(graph, name)
-    return Feed(name, math.prod(shape), rate, shape, picture, bits, **facts)
+    feed = Feed(name, math.prod(shape), _rate(graph, name), shape, picture, bits)
+    if plan is None:
+        return feed
+    [port] = [x for x, other in zip(plan.inputs, graph.inputs, strict=True) if other == name]
+    rows, columns, channels = port.image
+    return replace(
+        feed,
+        picture=picture if picture == (channels, rows, columns) else None,
+        alone=find_architecture(plan.arch).takes_whole,
+        interval=plan.interval,
+        clk_hz=round(plan.clock_mhz * 1e6),
+        may_wait=_may_wait(port, plan),
+    )
 
 
 def _may_wait(port: Port, plan: AcceleratorPlan) -> bool:

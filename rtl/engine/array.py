@@ -180,7 +180,7 @@ class EngineArray(wiring.Component):
         return sums[0]
 
     def _maxima(self, m, reading, sums):
-        """Return what is kept: the sums, or the greatest codes of all lanes."""
+        """Return the values to keep: the sums, or the greatest codes of all lanes."""
         part = self.part
         kept = list(sums)
         inverted = self.inverts.replicate(CODE_BITS) if part.has(Minima) else None

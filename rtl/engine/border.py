@@ -26,7 +26,7 @@ def border_ports(prefix, flow, formats):
 
 
 def _offset(bits, signed):
-    """Return what is between a code and that of the engine, which is never negative."""
+    """Return the difference of a code and the engine's, which is never negative."""
     return 1 << (bits - 1) if signed else 0
 
 

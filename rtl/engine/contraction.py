@@ -111,7 +111,7 @@ class EngineMatrices(wiring.Component):
         return m
 
     def _lanes(self, m, fills, ends, codes, whole):
-        """Return what each row may get, and which lanes of it."""
+        """Return the word of each row, and the lanes of it that are written."""
         lanes = self.part.array.lanes
         lane = Signal(range(lanes))
         with m.If(fills):

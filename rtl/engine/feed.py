@@ -138,7 +138,7 @@ class EngineFeed(wiring.Component):
         stages = (*header, *link, *(section.active for section in sections))
 
         def go_on(stage, section=None, count=0):
-            """Return what begins another stage: a section of so many words, or the header."""
+            """Return the assignments that begin a stage: a section of words, or the header."""
             begun = [other.eq(stage is other) for other in stages]
             if section is None:
                 return begun

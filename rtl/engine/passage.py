@@ -1,4 +1,4 @@
-"""What sends a tensor through a unit of a shared engine: words to codes, and codes to words."""
+"""A passage sends a tensor through a unit of a shared engine: words to codes, and back."""
 
 from amaranth import *
 from amaranth.lib import stream, wiring
