@@ -93,7 +93,9 @@ def make_report(
         longest_path=name_parts(synthesis.path if synthesis else [], owners_of(plan.stations)),
         inferences_per_second=(core := clock_mhz * 1e6 / plan.interval),
         link_inferences_per_second=(
-            min(core, _link_rate(plan, link, clock_mhz)) if target.link_lut else None
+            min(core, _link_rate(plan, link, clock_mhz))
+            if target.link_lut and link.has_host
+            else None
         ),
         resources=_resources(plan, target, synthesis),
         placed=None if floorplan is None else _placed(floorplan),

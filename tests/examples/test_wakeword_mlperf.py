@@ -51,7 +51,7 @@ def test_the_model_hears_the_word():
 @pytest.mark.verilator
 def test_the_board_hears_the_word(cli, monkeypatch, tmp_path):
     """The README's commands, but for the bitstream."""
-    build, sim = commands()
+    build, sim, *_ = commands()
     out = tmp_path / "build"
     monkeypatch.chdir(ROOT)
     result = cli(*build[: build.index("--out")], "--no-bitstream", "--frames", 3, "--out", out)
@@ -65,6 +65,29 @@ def test_the_board_hears_the_word(cli, monkeypatch, tmp_path):
     ]  # fmt: skip
     assert all(abs(event["seconds"] - 0.61) < 0.005 for event in told["events"])
     assert told["duty"] < 0.08
+
+
+@pytest.mark.nightly
+@pytest.mark.system
+@pytest.mark.verilator
+def test_a_small_board_hears_the_word(cli, monkeypatch, tmp_path):
+    """The README's commands for an iCE40UP5K, whose sums of resources have to fit it."""
+    *_, build, sim = commands()
+    out = tmp_path / "build"
+    monkeypatch.chdir(ROOT)
+    result = cli(*build[: build.index("--out")], "--no-bitstream", "--frames", 3, "--out", out)
+    assert result.status == 0, result.err
+    report = json.loads((out / "report.json").read_text())
+    used = {name: row["estimated"] for name, row in report["resources"].items()}
+    assert used["lut"] <= 4_800
+    assert used["bram"] <= 30
+    assert used["spram"] == 4
+    result = cli("sim", out, *sim[2:], "--json")
+    assert result.status == 0, result.err
+    told = json.loads(result.out)
+    assert (told["equal"], told["lost"]) == (True, 0)
+    assert [event["step"] for event in told["events"]] == [18]
+    assert told["duty"] < 0.25
 
 
 def test_ten_seconds_of_speech(sense):
