@@ -78,6 +78,13 @@ def add_commands(commands: common.Commands) -> None:
         help="make the smallest design that reaches N inferences per second",
     )
     sub.add_argument(
+        "--goal",
+        choices=("rate", "latency"),
+        default="rate",
+        help="latency: the clock and the rate with which a result comes soonest after its frame, "
+        "with up to 95%% of the LUTs (default: rate)",
+    )
+    sub.add_argument(
         "--batch",
         type=int,
         default=1,
@@ -182,6 +189,7 @@ def _build(options: argparse.Namespace) -> int:
         fastest=options.freq == AUTO,
         seeds=options.seeds,
         target_fps=options.target_fps,
+        goal=options.goal,
         arch=options.arch,
         bitstream=not options.no_bitstream,
         link=find_link(options.link, **{x.name: getattr(options, x.name) for x in link_options()}),

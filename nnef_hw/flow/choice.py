@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 from nnef_hw.architecture.architecture import AcceleratorPlan, AnyArchitecture
@@ -11,9 +12,11 @@ from nnef_hw.hardware.devices import Target
 from nnef_hw.ir import Graph
 from nnef_hw.report.model.limits import OtherArchitecture
 
-__all__ = ["Candidates", "best_plan", "choose_plan"]
+__all__ = ["Candidates", "Pace", "best_plan", "choose_plan", "quickest"]
 
 T = TypeVar("T")
+RATE_SLACK = 1e-9
+"""Share by which a rate is lowered, so that it asks for no cycle fewer than is meant."""
 Unable = Callable[[], Mapping[str, Sequence[NnefHwError]]]
 
 
@@ -154,3 +157,53 @@ def choose_plan(
         smallest=target_fps is not None,
         by_latency=by_latency,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Clock and rate of a plan; None for the board's clock, and for the fastest design."""
+
+    clock_mhz: float | None = None
+    target_fps: float | None = None
+
+
+def quickest(
+    plan: Callable[[Pace], AcceleratorPlan], usual_mhz: float, clocks: Sequence[float]
+) -> Pace:
+    """Return the pace of the plan whose result comes soonest after its frame.
+
+    The shortest interval that any design has is found first, if it is larger than the usual design
+    as well. At a slower clock more is done between two registers, so that a result takes fewer
+    cycles: with that interval it may come sooner.
+
+    Parameters
+    ----------
+    plan
+        Makes a plan, or raises an error.
+    usual_mhz
+        The clock without a wish.
+    clocks
+        Other clocks to try.
+
+    Raises
+    ------
+    NnefHwError
+        If there is no plan at the usual clock.
+    """
+    first = plan(Pace())
+    found = {Pace(): first.latency / usual_mhz}
+
+    def reaches(clock_mhz: float, interval: int) -> bool:
+        pace = Pace(clock_mhz, clock_mhz * 1e6 / interval * (1 - RATE_SLACK))
+        try:
+            found[pace] = plan(pace).latency / clock_mhz
+        except NnefHwError:
+            return False
+        return True
+
+    interval = 1 if reaches(usual_mhz, 1) else first.interval
+    while interval > 1 and reaches(usual_mhz, interval // 2):
+        interval //= 2
+    for clock in clocks:
+        reaches(clock, interval)
+    return min(found, key=lambda pace: found[pace])

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from nnef_hw.architecture.architecture import AcceleratorPlan
 from nnef_hw.architectures import able_architectures, unable_architectures
 from nnef_hw.boards import Board
+from nnef_hw.codegen.board import fastest_clock
 from nnef_hw.codegen.links import with_link
+from nnef_hw.errors import TargetError
 from nnef_hw.flow.cache import discard_steps
-from nnef_hw.flow.choice import Candidates, choose_plan
+from nnef_hw.flow.choice import Candidates, Pace, choose_plan, quickest
 from nnef_hw.flow.emit import emit
 from nnef_hw.flow.fixed import check_weights, device_budget, quantize_model
 from nnef_hw.flow.language_models import check_context, with_loop
@@ -39,10 +44,14 @@ from nnef_hw.samples.samples import Samples, load_samples, samples_digest
 from nnef_hw.system.files import digest
 from nnef_hw.system.sources import package_digest
 
-__all__ = ["compile_design", "inputs_digest", "read_inputs"]
+__all__ = ["compile_design", "inputs_digest", "plan_quickest", "read_inputs"]
 
 # Not the simulation: it depends on the accelerator alone, which another clock leaves as it is.
 LATER_STEPS = ("synthesize", "report")
+MOST_CHAINED = 8
+"""Adders between two registers for which clocks are tried where latency counts."""
+WIDEST_SUM = 24
+"""Bits of these adders, as many as sums of most networks have."""
 
 
 def read_inputs(options: BuildOptions) -> tuple[Graph, Samples | None]:
@@ -104,12 +113,7 @@ def compile_design(
                 graph, samples, found.fixed, found.canonical, plan, [], warnings=found.warnings
             )
         else:
-            room: Target = target
-            if isinstance(target, Board):
-                room = with_link(target, graph, options.link)
-            if options.token_loop:
-                room = with_loop(room, graph)
-            made = _plan(options, room, graph, samples, progress)
+            made = _plan(options, _room(options, target, graph), graph, samples, progress)
         check_rates(bind_sources(options.sources, made.fixed, made.plan), made.plan)
         fixed, canonical, plan = made.fixed, made.canonical, made.plan
         emit(folder, fixed, canonical, plan, made.samples, target, options, base)
@@ -123,6 +127,58 @@ def compile_design(
         return Compiled(described, tuple(made.others), made.warnings, seconds)
 
     return steps.run("compile", key, produce, Compiled), made
+
+
+def plan_quickest(
+    options: BuildOptions, target: Target, progress: Callable[[str], None], steps: Steps
+) -> BuildOptions:
+    """Return options with the clock and the rate of the plan with the shortest latency."""
+    graph, samples = read_inputs(options)
+
+    def search(_: Path) -> Pace:
+        room = _room(options, target, graph)
+        usual = options.clock_mhz or target.clock_mhz
+        clocks = [] if options.clock_mhz else list(_slower(target, options))
+        made = _plan(options, room, graph, samples, progress)
+
+        def plan(pace: Pace) -> AcceleratorPlan:
+            if pace == Pace():
+                return made.plan
+            progress(f"planning for {pace.clock_mhz:g} MHz")
+            candidates = Candidates(able_architectures(options.arch, made.fixed))
+            found, _ = choose_plan(
+                candidates, made.fixed, room, clock_mhz=pace.clock_mhz, target_fps=pace.target_fps,
+                layer_counters=options.layer_counters, batch=options.batch,
+            )  # fmt: skip
+            return found
+
+        return quickest(plan, usual, clocks)
+
+    key = digest(inputs_digest(options, target, graph, samples), options.goal)
+    pace = steps.run("goal", key, search, Pace)
+    clock = options.clock_mhz if pace.clock_mhz is None else pace.clock_mhz
+    return replace(options, goal="rate", clock_mhz=clock, target_fps=pace.target_fps)
+
+
+def _room(options: BuildOptions, target: Target, graph: Graph) -> Target:
+    """Return the target without what link and token loop take of it."""
+    room: Target = target
+    if isinstance(target, Board):
+        room = with_link(target, graph, options.link)
+    return with_loop(room, graph) if options.token_loop else room
+
+
+def _slower(target: Target, options: BuildOptions) -> Iterator[float]:
+    """Yield clocks below the usual one that can be had, each with time for one more adder."""
+    for adders in range(2, MOST_CHAINED + 1):
+        clock = target.device.family.adders.clock_mhz(adders, WIDEST_SUM)
+        if clock >= target.clock_mhz:
+            continue
+        if not isinstance(target, Board):
+            yield clock
+            continue
+        with contextlib.suppress(TargetError):
+            yield fastest_clock(target, clock, (options.link,))
 
 
 def _plan(

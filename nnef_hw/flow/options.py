@@ -45,6 +45,10 @@ TINY = 1e-9
 NO_BOARD = "none"
 
 
+Goal = Literal["rate", "latency"]
+"""What a design without a rate is to be good at."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class PlannedModel:
     """A model in memory that has been quantized and planned.
@@ -103,6 +107,8 @@ class BuildOptions:
         Build whose bitstream gets these weights; it decides the board, and all that is in it.
     fastest
         Find the fastest clock that place and route reaches.
+    goal
+        ``latency`` takes the clock and the rate with which a result comes soonest after its frame.
     seeds
         How many placements are tried until one meets the clock; else the fastest is taken.
     arch
@@ -149,6 +155,7 @@ class BuildOptions:
     target_fps: float | None = None
     weights_of: Path | None = None
     fastest: bool = False
+    goal: Goal = "rate"
     seeds: int = 1
     arch: str = AUTO
     bitstream: bool = True
@@ -190,6 +197,7 @@ def check_options(options: BuildOptions) -> Target:
         raise UsageError(
             "--freq auto takes the clock from place and route", remedy="omit --no-bitstream"
         )
+    _check_goal(options)
     target = find_target(options.board, options.device)
     if options.token_loop and options.sources:
         raise UsageError(
@@ -217,6 +225,20 @@ def check_options(options: BuildOptions) -> Target:
         raise UsageError("--freq auto needs a board to place a design for", remedy="give --freq")
     _check_folder(options.out)
     return target
+
+
+def _check_goal(options: BuildOptions) -> None:
+    """Refuse what --goal latency decides itself."""
+    given = {
+        "--target-fps": options.target_fps, "--freq auto": options.fastest or None,
+        "--source": options.sources or None,
+    }  # fmt: skip
+    for option, value in given.items():
+        if options.goal == "latency" and value is not None:
+            raise UsageError(
+                f"--goal latency takes the rate and the clock with the shortest latency, which "
+                f"{option} would decide", remedy=f"omit {option}, or --goal",
+            )  # fmt: skip
 
 
 def _check_link(options: BuildOptions) -> None:

@@ -27,7 +27,12 @@ from nnef_hw.flow.clock import (
     search_clock,
     tuning_of,
 )
-from nnef_hw.flow.compilation import compile_design, inputs_digest, read_inputs
+from nnef_hw.flow.compilation import (
+    compile_design,
+    inputs_digest,
+    plan_quickest,
+    read_inputs,
+)
 from nnef_hw.flow.options import BuildOptions, PlannedModel, check_options
 from nnef_hw.flow.reporting import write_report
 from nnef_hw.flow.sources import wanted_rate
@@ -85,6 +90,10 @@ def build(options: BuildOptions, progress: Callable[[str], None] = lambda _: Non
     with writing(options.out), locked(options.out / ".steps" / "lock", waiting):
         remove_leftovers(options.out)
         try:
+            if options.goal == "latency":
+                with _removed_on_failure(options.out, missing):
+                    options = plan_quickest(options, target, progress, Steps(options.out))
+                target = check_options(options)
             if options.fastest or _may_fall_back(options, target):
                 return _build_at_best(options, target, missing, progress)
             return _build(options, target, missing, progress)

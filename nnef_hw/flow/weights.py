@@ -35,7 +35,7 @@ _DECIDED = {
     "device": "--device", "ip_name": "--ip-name", "clock_mhz": "--freq", "fastest": "--freq",
     "seeds": "--seeds", "target_fps": "--target-fps", "arch": "--arch", "sinks": "--sink",
     "sources": "--source", "token_loop": "--token-loop", "layer_counters": "--layer-counters",
-    "batch": "--batch", "streams": "--bus",
+    "batch": "--batch", "goal": "--goal", "streams": "--bus",
 }  # fmt: skip
 """Options that a bitstream has decided."""
 

@@ -1,7 +1,9 @@
 """Of the architectures that run a model, a build takes the one with the best plan."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from nnef_hw.errors import (
@@ -12,9 +14,16 @@ from nnef_hw.errors import (
     TargetError,
     UsageError,
 )
-from nnef_hw.flow.choice import Candidates
+from nnef_hw.flow.choice import RATE_SLACK, Candidates, Pace, quickest
+from nnef_hw.flow.compilation import plan_quickest, read_inputs
+from nnef_hw.flow.options import BuildOptions, check_options
+from nnef_hw.flow.steps import Steps
+from nnef_hw.flow.survey import roughly_fixed
+from nnef_hw.frontend import save
 from nnef_hw.hardware.devices import Resources
 from nnef_hw.report.model.limits import OtherArchitecture
+from nnef_hw.streaming.search.solver import schedule
+from nnef_hw.testing import GraphBuilder
 
 
 def plan(arch, interval, lut, latency=0):
@@ -127,3 +136,99 @@ def test_a_reason_that_all_share_is_told_once():
 
     with pytest.raises(SampleError, match="no samples"):
         candidates("first", "second").each(step)
+
+
+def latencies(fastest, cycles):
+    """Return a planner: intervals from the fastest on, but 8, and cycles of latency by clock."""
+    asked = []
+
+    def make(pace):
+        asked.append(pace)
+        interval = 16
+        if pace.target_fps is not None:
+            interval = int(pace.clock_mhz * 1e6 / pace.target_fps)
+            if interval < fastest or interval == 8:
+                raise TargetError("the device is full")
+        latency = cycles[pace.clock_mhz or 90] + interval
+        return SimpleNamespace(interval=interval, latency=latency)
+
+    return make, asked
+
+
+@pytest.mark.parametrize(
+    ("fastest", "cycles", "clock", "interval"),
+    [
+        (1, {90: 54, 60: 19, 40: 14}, 60, 1),
+        (1, {90: 54, 60: 35, 40: 14}, 40, 1),
+        (1, {90: 20, 60: 19, 40: 14}, 90, 1),
+        (16, {90: 20, 60: 19, 40: 18}, 90, 16),
+        (17, {90: 20, 60: 19, 40: 18}, None, None),
+    ],
+    ids=["slower", "slowest", "usual", "as_it_is", "none_faster"],
+)
+def test_the_soonest_result_is_taken(fastest, cycles, clock, interval):
+    make, asked = latencies(fastest, cycles)
+    pace = quickest(make, 90.0, [60.0, 40.0])
+    if fastest >= 16:  # the usual design is the fastest
+        assert pace == Pace()
+    else:
+        assert pace == Pace(clock, clock * 1e6 / interval * (1 - RATE_SLACK))
+    assert asked[0] == Pace()
+    assert len(asked) == len(set(asked))
+
+
+def test_no_plan_at_all_is_an_error():
+    def make(pace):
+        raise TargetError("the device is full")
+
+    with pytest.raises(TargetError):
+        quickest(make, 90.0, [60.0])
+
+
+def test_a_network_of_vectors_is_soonest_at_a_slower_clock(tmp_path, rng):
+    """Its matrix products have more adders between registers there; options follow from it."""
+    g = GraphBuilder("vectors")
+    x = g.input("x", [1, 8])
+    for outputs, inputs in ((8, 8), (4, 8)):
+        x = g.op("linear", x, rng.normal(size=[outputs, inputs]), np.zeros((1, outputs)))
+    model = tmp_path / "vectors.nnef.tgz"
+    save(g.build(x), model)
+    np.savez(tmp_path / "samples.npz", x=rng.normal(size=(40, 8)))
+    wanted = BuildOptions(
+        model, "ulx3s_85f", tmp_path / "build", calibrate=tmp_path / "samples.npz",
+        goal="latency", bitstream=False,
+    )  # fmt: skip
+    target = check_options(wanted)
+    steps = Steps(tmp_path / "build")
+    steps.folder.mkdir()
+    found = plan_quickest(wanted, target, lambda what: None, steps)
+    assert found.goal == "rate"
+    assert found.clock_mhz in target.frequencies
+    assert found.clock_mhz < target.clock_mhz
+    assert int(found.clock_mhz * 1e6 / found.target_fps) == 1
+
+    def seconds(clock_mhz, target_fps):
+        graph, samples = read_inputs(wanted)
+        fixed = roughly_fixed(graph, samples)
+        plan = schedule(fixed, target, clock_mhz=clock_mhz, target_fps=target_fps)
+        return plan.latency / plan.clock_mhz
+
+    least = seconds(found.clock_mhz, found.target_fps)
+    assert least < seconds(None, None)
+    assert least < seconds(None, target.clock_mhz * 1e6)
+    again = plan_quickest(wanted, target, lambda what: None, Steps(tmp_path / "build"))
+    assert again == found
+    fixed_clock = replace(wanted, clock_mhz=target.clock_mhz)
+    assert plan_quickest(fixed_clock, target, lambda what: None, steps).clock_mhz == (
+        target.clock_mhz
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "option"),
+    [({"target_fps": 5.0}, "--target-fps"), ({"fastest": True}, "--freq auto")],
+)
+def test_what_a_goal_decides_is_not_asked_for(changes, option, tmp_path):
+    wanted = BuildOptions(tmp_path / "model", "ulx3s_85f", tmp_path, goal="latency", **changes)
+    with pytest.raises(UsageError, match=f"which {option} would decide"):
+        check_options(wanted)

@@ -35,6 +35,10 @@ class AdderTiming:
         left = 1000 / clock_mhz - self.start_ns - bits * self.carry_ns
         return max(1, int(left / self.adder_ns))
 
+    def clock_mhz(self, adders: int, bits: int) -> float:
+        """Return the fastest clock at which so many adders of at most so many bits fit a cycle."""
+        return 1000 / (self.start_ns + bits * self.carry_ns + adders * self.adder_ns)
+
 
 @dataclass(frozen=True)
 class Pin:
