@@ -111,6 +111,7 @@ SPEED: Columns = {
 }
 CHOSEN: Mapping[tuple[str, str], tuple[str, str]] = {
     ("digits_cnn", "icebreaker"): ("digits_cnn", ""),
+    ("digits_cnn", "tang_nano_20k"): ("digits_cnn", ""),
     ("mlperf_kws_dscnn", "icebreaker"): ("DS-CNN, keyword spotting", ""),
     ("digits_vit", "tang_nano_20k"): (
         "[digits_vit](examples/digits_vit/README.md), a vision transformer", "",
@@ -122,7 +123,6 @@ CHOSEN: Mapping[tuple[str, str], tuple[str, str]] = {
     ("mlperf_vww_mobilenetv1", "ulx3s_85f"): (
         "MobileNetV1, visual wake words", "1,388, fpgaConvNet on a ZC706",
     ),
-    ("jet_6bit", "ulx3s_85f"): ("jet classifier, 6 bits", ""),
 }  # fmt: skip
 """Rows of README by network and board, with what they are called and somebody else's figure."""
 SUMMARY: Columns = {
