@@ -139,6 +139,8 @@ class EngineCodes(wiring.Component):
             write_address = Mux(waiting, saved_address, write_address)
             write_data = Mux(waiting, saved_data, write_data)
         found = []
+        # The highest bit tells the bank, whose words may be fewer than those of the RAM.
+        bits = min(len(write_address) - 1, (ram.depth - 1).bit_length())
         for bank in range(2):
             here = Signal(name=f"writes{bank}")
             other = Signal(name=f"other{bank}")
@@ -157,7 +159,7 @@ class EngineCodes(wiring.Component):
                 m.submodules[f"bank{bank}_{column}"] = memory
                 m.d.comb += [
                     memory.address.eq(Mux(here, write_address,
-                                          Mux(other, other_address, read_address))),
+                                          Mux(other, other_address, read_address))[:bits]),
                     memory.write_enable.eq(here),
                     memory.read_enable.eq(~here),
                     memory.write_data.eq(write_data.word_select(column, ram.width)),

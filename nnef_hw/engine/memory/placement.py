@@ -48,6 +48,8 @@ class Placement:
         Whether tables of which an integer chooses a row are there as well.
     addresses_tables
         Whether they stay in the memory of the board, from which a row comes.
+    dense
+        Whether the second bank begins as early as it can, so that addresses have few bits.
     """
 
     network: Network
@@ -57,6 +59,7 @@ class Placement:
     frame_by_frame: int = field(default=0, kw_only=True)
     keeps_tables: bool = field(default=False, kw_only=True)
     addresses_tables: bool = field(default=False, kw_only=True)
+    dense: bool = field(default=False, kw_only=True)
 
     @cached_property
     def sequence(self) -> tuple[Step, ...]:
@@ -245,15 +248,29 @@ class Placement:
             return False
         return 2 * self.shape.lanes * CODE_BITS // ram.width <= self.device.spram
 
-    @cached_property
+    @property
     def banks(self) -> Mapping[str, int] | None:
         """First word of every tensor in two banks of single-port RAM; None if that cannot be."""
+        return self._in_banks[0]
+
+    @cached_property
+    def _in_banks(self) -> tuple[Mapping[str, int] | None, int]:
+        """The same, and the words of a bank."""
         if not self._has_banks:
-            return None
+            return None, 0
         assert self.device.single_port is not None
         apart = self._apart_in_banks(self.frame_layers, self.keeping)
-        found = allocate_banks(self.stays, apart, self.device.single_port.depth)
-        return None if found is None else self._with_next(found)
+        depth = self.device.single_port.depth
+        found = allocate_banks(self.stays, apart, depth)
+        if found is None:
+            return None, 0
+        if self.dense:
+            words = {stay.tensor: stay.words for stay in self.stays}
+            longest = max(place % depth + words[name] for name, place in found.items())
+            depth = 1 << (longest - 1).bit_length()
+            found = allocate_banks(self.stays, apart, depth)
+            assert found is not None, "both banks have room for what they hold"
+        return self._with_next(found), depth
 
     def _apart_in_banks(
         self, layers: Sequence[EngineLayer], keeping: Keeping
@@ -270,8 +287,8 @@ class Placement:
     @property
     def bank_words(self) -> int:
         """Words of a bank; the second one begins there."""
-        assert self.device.single_port is not None, "banks are of single-port RAM"
-        return self.device.single_port.depth
+        assert self.banks is not None, "banks are of single-port RAM"
+        return self._in_banks[1]
 
     def bank(self, place: int) -> int:
         """Return the bank of a word."""

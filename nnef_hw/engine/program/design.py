@@ -33,6 +33,7 @@ __all__ = ["Design"]
 
 _PLACING = frozenset({
     "network", "shape", "device", "batch", "frame_by_frame", "keeps_tables", "addresses_tables",
+    "dense",
 })  # fmt: skip
 _PROGRAMMING = frozenset({
     "ring_words",
@@ -42,7 +43,6 @@ _PROGRAMMING = frozenset({
     "unit_pace",
     "lut_matrices",
     "result_cycles",
-    "dense",
 })
 """Choices that decide about places, and besides about the program and its engine."""
 
@@ -132,6 +132,7 @@ class Design:
             self.network, self.shape, self.device, batch=self.batch,
             frame_by_frame=self.frame_by_frame, keeps_tables=self.keeps_tables,
             addresses_tables=self.addresses_tables,
+            dense=self.dense and not self.ring_words,
         )  # fmt: skip
 
     @cached_property
