@@ -132,7 +132,7 @@ def emit(
         (folder / "ip" / HEADER).write_text(model_header(read_manifest(folder)))
         (folder / "ip" / "README.md").write_text(ip_readme(plan, fixed, module, streams, registers))
         (folder / f"{module}.core").write_text(fusesoc_core(plan, module, streams))
-        (folder / COMPONENT).write_text(component_xml(plan, fixed, module))
+        (folder / COMPONENT).write_text(component_xml(plan, fixed, module, streams, registers))
         return
     (folder / "board").mkdir(exist_ok=True)
     (folder / "board" / HEADER).write_text(model_header(read_manifest(folder)))

@@ -1,7 +1,9 @@
 """Registers on a bus beside plain IP: driven by other people's models of AXI4-Lite and Wishbone."""
 
 import json
+import re
 import subprocess
+from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from recurrent_graphs import delay_line
 from nnef_hw.boards.interfaces import BUSES, PlainStreams, find_bus
 from nnef_hw.codegen.bus import MOST_WORDS, bus_files, bus_registers
 from nnef_hw.codegen.ip import axi_name, bus_module
+from nnef_hw.codegen.ipxact import component_xml
 from nnef_hw.codegen.lint import lint_waivers
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.errors import TargetError
@@ -141,3 +144,44 @@ def test_long_frames_are_refused_with_numbers(rng):
     graph = g.build(g.op("tanh", g.input("x", [1, 1, 1, 4 * MOST_WORDS + 1])))
     with pytest.raises(TargetError, match=r"frames of 4,097 words .* take 4,096"):
         Built(graph, PlainStreams(find_bus("wishbone"), with_data=True), rng)
+
+
+@pytest.mark.parametrize("with_data", [False, True])
+def test_a_component_has_registers_and_the_ports_of_the_module(with_data, rng):
+    built = Built(several(rng), PlainStreams(find_bus("axi4-lite"), with_data), rng)
+    text = component_xml(built.plan, built.fixed, "my", built.streams, built.registers)
+    root = ET.fromstring(text.encode())
+    spirit = {"s": "http://www.spiritconsortium.org/XMLSchema/SPIRIT/1685-2009"}
+    found = {
+        port.findtext("s:name", None, spirit): (
+            port.findtext("s:wire/s:direction", None, spirit),
+            int(port.findtext("s:wire/s:vector/s:left", "0", spirit)) + 1,
+        )
+        for port in root.findall("s:model/s:ports/s:port", spirit)
+    }
+    [verilog] = [text for path, text in built.files.items() if path.suffix == ".v"]
+    head = re.search(r"module my_axi4_lite \((.*?)\);", verilog, re.DOTALL)[1]
+    assert found == {
+        name: (direction, int(width or 1))
+        for direction, width, names in re.findall(
+            r"(in|out)put (?:\[(\d+)-1:0\] )?((?:\w+(?:, )?)+)", head
+        )
+        for name in names.split(", ")
+    }
+    mapped = [
+        x.text for x in root.findall("s:busInterfaces/*/s:portMaps/*/s:physicalPort/s:name", spirit)
+    ]
+    assert sorted(mapped) == sorted(found)
+    registers = {
+        x.findtext("s:name", None, spirit): int(x.findtext("s:addressOffset", None, spirit), 16)
+        for x in root.iter(f"{{{spirit['s']}}}register")
+    }
+    assert registers == {x.name: address for address, x in built.registers.addressed()}
+    [slave] = root.iter(f"{{{spirit['s']}}}memoryMapRef")
+    assert slave.get(f"{{{spirit['s']}}}memoryMapRef") == "s_axi"
+    values = {x.get(f"{{{spirit['s']}}}id"): x.text for x in root.iter(f"{{{spirit['s']}}}value")}
+    buses = values["BUSIFPARAM_VALUE.ACLK.ASSOCIATED_BUSIF"].split(":")
+    assert (len(buses) == 1) == with_data
+    assert buses[-1] == "s_axi"
+    files = {x.text for x in root.findall("s:fileSets/s:fileSet/s:file/s:name", spirit)}
+    assert files == {"rtl/top.v", "ip/my_axi4_lite.v"}
