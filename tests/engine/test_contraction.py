@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from attention_graphs import attention, product, random_attention, random_product
+from attention_graphs import attention, product, random_attention, random_encoder, random_product
 from engine_graphs import board_with, planned
 from sweeps import covering
 
@@ -193,18 +193,23 @@ def test_attention(name, kind, fix, rng, run_engine):
     run_engine(plan, graph, stall=0.4)
 
 
-@pytest.mark.parametrize("make", [random_product, random_attention])
-@pytest.mark.parametrize(
-    "seed", [pytest.param(n, marks=[pytest.mark.nightly] if n > 1 else []) for n in range(100)]
-)
-def test_random_graphs(seed, make, fix, rng, run_engine):
+RANDOM = [
+    pytest.param(make, seed, marks=[pytest.mark.nightly] if seed > 1 else [])
+    for make in (random_product, random_attention, random_encoder)
+    for seed in range(100)
+]
+
+
+@pytest.mark.parametrize(("make", "seed"), RANDOM)
+def test_random_graphs(make, seed, fix, rng, run_engine):
     graph = fix(make(rng))
     if reasons := check_engine(graph):
         pytest.skip(f"refused: {reasons[0]}")
     kinds = [*KINDS.values()]
     plan = planned(graph, **{**kinds[seed % len(kinds)], "lanes": 4})
-    run_engine(plan, graph, frames=3)
-    run_engine(plan, graph, stall=0.4)
+    frames = 60 // plan.batch if seed > 1 else 3
+    run_engine(plan, graph, frames=frames)
+    run_engine(plan, graph, frames=frames, stall=0.4)
 
 
 def test_matrices_whose_zero_is_not_in_the_middle_are_refused():
