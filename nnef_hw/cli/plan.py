@@ -22,6 +22,8 @@ __all__ = ["add_commands"]
 
 def add_commands(commands: Commands) -> None:
     """Declare the command."""
+    from nnef_hw.boards.interfaces import DEFAULT_LINK, link_names
+
     sub = add_command(
         commands, "plan", _plan, "how fast would boards run it, and does it fit?", "model"
     )
@@ -56,12 +58,17 @@ def add_commands(commands: Commands) -> None:
         metavar="[OUTPUT=]NAME",
         help="where an output goes besides the host, as for build: boards need its pins, and room",
     )
+    sub.add_argument(
+        "--link", default=DEFAULT_LINK.name, choices=link_names(), metavar="NAME",
+        help=f"host link, for which boards have room: {', '.join(link_names())} "
+        f"(default: {DEFAULT_LINK.name})",
+    )  # fmt: skip
     add_scheme(sub)
 
 
 def _plan(options: argparse.Namespace) -> int:
     from nnef_hw.boards import find_boards
-    from nnef_hw.boards.interfaces import find_sink, find_source
+    from nnef_hw.boards.interfaces import find_link, find_sink, find_source
     from nnef_hw.flow.fixed import doubts
     from nnef_hw.flow.options import check_wishes
     from nnef_hw.flow.survey import outlooks
@@ -91,6 +98,7 @@ def _plan(options: argparse.Namespace) -> int:
             target_fps=options.target_fps,
             sources=[find_source(text) for text in options.sources],
             sinks=[find_sink(text) for text in options.sinks],
+            link=find_link(options.link),
             say=show,
         )
     if options.json:

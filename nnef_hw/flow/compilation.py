@@ -214,7 +214,7 @@ def _plan(
         progress("looking for a way that works")
         asked = Asked(
             options.arch, options.clock_mhz, target_fps, options.layer_counters, options.batch,
-            least_fps,
+            least_fps, bool(options.link.has_host and options.sources and options.sinks),
         )  # fmt: skip
         narrower = narrowed(graph, samples, options.scheme, options.stream)
         fixed = graph if narrower is None else narrower(options.scheme.weight_bits)

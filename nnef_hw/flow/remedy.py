@@ -10,6 +10,7 @@ from math import floor
 from nnef_hw.architecture.architecture import AcceleratorPlan, AnyArchitecture
 from nnef_hw.architectures import ARCHITECTURES, AUTO, able_architectures
 from nnef_hw.boards import BOARDS, Board
+from nnef_hw.boards.interfaces import NO_LINK
 from nnef_hw.codegen.board import check_clock
 from nnef_hw.errors import NnefHwError, ShortageError, TargetError
 from nnef_hw.flow.choice import best_plan
@@ -34,6 +35,8 @@ class Asked:
     ----------
     least_fps
         Frames per second that a sensor gives: a plan of a lower rate is no remedy.
+    lone
+        The host link may be left out: sensors give all inputs, and sinks take results.
     """
 
     arch: str = AUTO
@@ -42,6 +45,7 @@ class Asked:
     layer_counters: bool = False
     batch: int = 1
     least_fps: float = 0.0
+    lone: bool = False
 
 
 class Ways:
@@ -77,11 +81,13 @@ class Ways:
     def best(self, target: Target) -> str:
         """Return the first remedy of these that works, with its cost.
 
-        Another architecture on the same target, a lower rate, another board (or, for plain IP,
+        Another architecture on the same target, the same without a host link, a lower rate, another
+        board (or, for plain IP,
         another device; the smallest that is no smaller, if there is one), narrower weights.
         """
         ways = (
-            self._other_architecture, self._lower_rate, self._other_target, self._narrower_weights,
+            self._other_architecture, self._without_link, self._lower_rate, self._other_target,
+            self._narrower_weights,
         )  # fmt: skip
         found = next(filter(None, (way(target) for way in ways)), None)
         if found is not None:
@@ -98,6 +104,18 @@ class Ways:
             if asked != self._asked and (plan := self._plan(target, asked)):
                 return f"use --arch {asked.arch}: {self._cost(plan, target)}"
         return None
+
+    def _without_link(self, target: Target) -> str | None:
+        board = next((board for board in BOARDS if board.name == target.name), None)
+        if not self._asked.lone or board is None:
+            return None
+        lut, bram = NO_LINK.budget(board.link_lut, board.link_bram)
+        lone = replace(
+            target, link_lut=target.link_lut - board.link_lut + lut,
+            link_bram=target.link_bram - board.link_bram + bram,
+        )  # fmt: skip
+        plan = self._plan(lone, self._asked)
+        return f"use --link {NO_LINK.name}: {self._cost(plan, lone)}" if plan else None
 
     def _lower_rate(self, target: Target) -> str | None:
         if self._asked.target_fps is None:

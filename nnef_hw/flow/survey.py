@@ -16,7 +16,13 @@ from nnef_hw.architectures import (
     unable_architectures,
 )
 from nnef_hw.boards import Board
-from nnef_hw.boards.interfaces import DEFAULT_LINK, Interface, SinkWish, SourceWish
+from nnef_hw.boards.interfaces import (
+    DEFAULT_LINK,
+    HostLink,
+    Interface,
+    SinkWish,
+    SourceWish,
+)
 from nnef_hw.errors import ErrorGroup, NnefHwError, TargetError
 from nnef_hw.flow.choice import Candidates
 from nnef_hw.flow.clock import choice_of
@@ -56,6 +62,7 @@ def outlooks(
     target_fps: float | None = None,
     sources: Sequence[SourceWish] = (),
     sinks: Sequence[SinkWish] = (),
+    link: HostLink = DEFAULT_LINK,
     say: Callable[[str], None] = lambda what: None,
 ) -> list[Outlook]:
     """Plan a model for every board; return the outlooks in the order of the boards.
@@ -70,6 +77,8 @@ def outlooks(
         Where inputs come from in place of the host: what decides the rate if nobody else does.
     sinks
         Where outputs go besides the host.
+    link
+        The link to that.
     say
         Called with the current work.
 
@@ -82,7 +91,7 @@ def outlooks(
     fixed = roughly_fixed(graph, samples, scheme, stream)
     least_fps = wanted_rate(None, sources, fixed) or 0.0
     target_fps = wanted_rate(target_fps, sources, fixed)
-    able, refused = _with_interfaces(fixed, targets, clock_mhz, sources, sinks)
+    able, refused = _with_interfaces(fixed, targets, clock_mhz, link, sources, sinks)
     with processes_for(len(able)) as pool:
         found = survey(
             fixed,
@@ -92,6 +101,7 @@ def outlooks(
             clock_mhz=clock_mhz,
             target_fps=target_fps,
             least_fps=least_fps,
+            lone=bool(link.has_host and sources and sinks),
             kinds=[wish.kind for wish in (*sources, *sinks)],
             pool=pool,
             progress=lambda what, done, total: say(f"{what}, {done} of {total}"),
@@ -104,6 +114,7 @@ def _with_interfaces(
     fixed: Graph,
     targets: Sequence[Target],
     clock_mhz: float | None,
+    link: HostLink,
     sources: Sequence[SourceWish],
     sinks: Sequence[SinkWish],
 ) -> tuple[list[Target], dict[str, Outlook]]:
@@ -113,9 +124,9 @@ def _with_interfaces(
     refused: dict[str, Outlook] = {}
     for target in targets:
         try:
-            if isinstance(target, Board) and wishes:
+            if isinstance(target, Board) and (wishes or link != DEFAULT_LINK):
                 bind_sinks(sinks, fixed, target)
-                able.append(with_interfaces(target, DEFAULT_LINK, wishes))
+                able.append(with_interfaces(target, link, wishes))
             else:
                 able.append(target)
         except TargetError as error:
@@ -132,6 +143,7 @@ def survey(
     clock_mhz: float | None = None,
     target_fps: float | None = None,
     least_fps: float = 0.0,
+    lone: bool = False,
     kinds: Sequence[type[Interface]] = (),
     pool: Pool = HERE,
     progress: Progress = lambda what, done, total: None,
@@ -146,6 +158,8 @@ def survey(
         The graph with weights of so many bits, if it can be had: see :class:`.Ways`.
     least_fps
         Frames per second that a sensor gives.
+    lone
+        The host link may be left out.
     kinds
         Kinds of sources and sinks.
     pool
@@ -179,7 +193,9 @@ def survey(
     plans: dict[tuple[Hashable, ...], AcceleratorPlan | NnefHwError] = {
         key: job.result() for key, job in jobs.items()
     }
-    ways = Ways(fixed, Asked(arch, clock_mhz, target_fps, least_fps=least_fps), narrowed, plans)
+    ways = Ways(
+        fixed, Asked(arch, clock_mhz, target_fps, least_fps=least_fps, lone=lone), narrowed, plans
+    )
     for target, clock in asked:
         found = {one.name: plans[_key(one, target, clock, target_fps)] for one in able}
         candidates = Candidates(able, partial(unable_architectures, arch, fixed))

@@ -10,6 +10,7 @@ import pytest
 
 from nnef_hw.architectures import able_architectures, unable_architectures
 from nnef_hw.boards import find_board
+from nnef_hw.boards.interfaces import NO_LINK
 from nnef_hw.errors import ShortageError, TargetError
 from nnef_hw.flow import remedy
 from nnef_hw.flow.choice import Candidates, choose_plan
@@ -29,8 +30,8 @@ def plan(graph, target, arch="auto", **wishes):
     return choose_plan(candidates, graph, target, **wishes)[0]
 
 
-def refuse(graph, target, narrowed=None, arch="auto", **wishes):
-    ways = Ways(graph, Asked(arch, **wishes), narrowed)
+def refuse(graph, target, narrowed=None, arch="auto", *, lone=False, **wishes):
+    ways = Ways(graph, Asked(arch, lone=lone, **wishes), narrowed)
     with pytest.raises(ShortageError) as caught, remedied(lambda: ways, target):
         plan(graph, target, arch, **wishes)
     return caught.value
@@ -184,3 +185,18 @@ def test_errors_of_other_kinds_have_no_such_remedy(fix, perceptron):
     with pytest.raises(TargetError) as caught, remedied(lambda: ways, board):
         raise TargetError("no clock")
     assert caught.value.remedy is None
+
+
+@pytest.mark.usefixtures("no_boards")
+def test_without_the_host_link(fix, perceptron, monkeypatch):
+    """Where a sensor and a sink leave it out."""
+    graph, board = fix(perceptron), find_board("icebreaker")
+    lone = replace(board, link_lut=NO_LINK.luts, link_bram=0)
+    alone = plan(graph, lone, "engine", target_fps=1)
+    room = alone.resources.lut / 0.95 + 10
+    small = replace(board, device=replace(board.device, lut=int(room)))
+    monkeypatch.setattr(remedy, "BOARDS", (board,))
+    told = refuse(graph, small, arch="engine", target_fps=1, lone=True).remedy
+    assert told.startswith("use --link none: "), told
+    told = refuse(graph, small, arch="engine", target_fps=1).remedy
+    assert "--link" not in told
