@@ -151,7 +151,7 @@ class TestOtherLink:
         assert "is under 16 cycles" in cli(*wanted, board, "--spacing", 3).err
         result = cli(*wanted, board, "--baud", 9600)
         assert "--baud is for --link uart or mlperf; omit it: the link parallel" in result.err
-        assert "--link {uart,spi,mlperf,parallel}" in cli("build", "--help").out
+        assert "--link {uart,spi,mlperf,parallel,none}" in cli("build", "--help").out
 
 
 @pytest.mark.verilator
