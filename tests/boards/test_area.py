@@ -11,6 +11,7 @@ from amaranth.lib.wiring import In, Out
 
 from nnef_hw.arithmetic.numerics import QType
 from nnef_hw.boards import find_board
+from nnef_hw.boards.hardware.cameras.queues import PictureQueue
 from nnef_hw.boards.hardware.core import LinkedCore
 from nnef_hw.boards.hardware.events.event_pin import EventOnPin
 from nnef_hw.boards.hardware.events.event_text import EventText
@@ -127,6 +128,14 @@ def test_a_camera_fits_its_budget_on_up5k(camera, tmp_path):
     logic_cells, memories = synthesized(receiver, tmp_path)
     assert memories == source.bram
     assert 300 < logic_cells <= Dvp.luts(camera=camera), logic_cells
+
+
+@pytest.mark.synth
+def test_a_picture_that_waits_takes_the_blocks_that_are_counted(tmp_path):
+    layout = data.StructLayout({"data": data.ArrayLayout(signed(8), 1), "last": 1})
+    beats = 24 * 32
+    _, memories = synthesized(PictureQueue(layout, beats), tmp_path)
+    assert memories == tile_memory(UP5K_BOARD.device.ram, beats, 8).count == 2
 
 
 @pytest.mark.synth
