@@ -23,6 +23,7 @@ from nnef_hw.streaming.foldings.budget import (
     total_resources,
 )
 from nnef_hw.streaming.foldings.plan import LayerGraph
+from nnef_hw.streaming.search.lanes import takes_lanes
 from nnef_hw.streaming.search.misfit import ARCH
 from nnef_hw.streaming.search.options import network_options
 from nnef_hw.streaming.search.search import Search, fullness
@@ -36,6 +37,9 @@ MOST_TRIALS = 3
 FULL_WEIGHT = 0.1
 """By which share a latency counts more in a device that is full by 1: by a third of its LUTs."""
 
+MOST_LANES = 16
+"""Most codes of a beat that is tried."""
+
 Options = Sequence[Sequence[Block]]
 
 
@@ -48,7 +52,8 @@ def soonest(
 ) -> tuple[tuple[Block, ...], BeatTimes]:
     """Return the design whose lone frame passes in the fewest cycles, and when its beats move.
 
-    Its streams are as wide as those of the design that is given, which it is if none is faster.
+    It is the design that is given, if none is faster. Streams between layers may be wider than in
+    that; those at the border are as they are.
     """
     device, ports = target.device, (network.inputs, network.outputs)
     link = border_resources(network, target, layer_counters)
@@ -59,12 +64,49 @@ def soonest(
         starts = _starts(blocks, options, budget.less(queues), device)
         search = _LatencySearch(options, budget.less(queues), ports, device)
         found = min(map(search.descend, starts), key=search.cost)
+        found = _widened(found, network, target, search)
         sized = give_fifos(found, ports, device)
         if budget.holds(total_resources(sized.blocks)):
             sooner, passing = shrink_fifos(sized, ports, device)
             return (sooner, passing) if passing.latency < times.latency else (blocks, times)
         queues = queue_resources(sized.blocks, device)
     return blocks, times
+
+
+def _widened(
+    blocks: list[Block], network: LayerGraph, target: Target, search: _LatencySearch
+) -> list[Block]:
+    """Return blocks with some streams of several codes per beat, where that pays."""
+    lanes = {port.tensor: port.lanes for port in (*network.inputs, *network.outputs)}
+    border = set(lanes)
+    lanes |= {layer.tensor: layer.result_lanes for layer in network.layers}
+    best = search.cost(blocks)
+    for layer in network.layers:
+        if layer.tensor in border:
+            continue
+        found, chosen = blocks, 1
+        for count in _widths(network.images[layer.tensor][2]):
+            wide = network.widened({**lanes, layer.tensor: count})
+            options = network_options(wide, target.device) if takes_lanes(wide, target) else []
+            if not options or not all(options):
+                continue
+            places = [n for n, x in enumerate(wide.layers) if x is not blocks[n].layer]
+            inner = search.with_options(options)
+            start = inner.started(blocks, places)
+            if start is None:
+                continue
+            trial = inner.descend(start, places)
+            cost = search.cost(trial)
+            if cost < best:
+                found, best, chosen = trial, cost, count
+        if chosen > 1:
+            blocks, lanes[layer.tensor] = found, chosen
+    return blocks
+
+
+def _widths(channels: int) -> list[int]:
+    """Return the codes per beat that are tried for so many channels."""
+    return [n for n in range(2, MOST_LANES + 1) if channels % n == 0]
 
 
 def check_latency(latency: int, wanted: int, name: str, target: Target, clock: float) -> None:
@@ -96,13 +138,35 @@ class _LatencySearch:
         self.options, self.budget, self.ports, self.device = options, budget, ports, device
         self.events = 0
 
-    def descend(self, blocks: list[Block]) -> list[Block]:
-        """Give one layer after the other the folding that costs least, until none gains."""
+    def with_options(self, options: Options) -> _LatencySearch:
+        """Return the same search among other options."""
+        return _LatencySearch(options, self.budget, self.ports, self.device)
+
+    def started(self, blocks: Sequence[Block], places: Sequence[int]) -> list[Block] | None:
+        """Return blocks with the fastest options that fit in some places; None if none do."""
+        trial = list(blocks)
+        left = self.budget.less(
+            total_resources([x for n, x in enumerate(blocks) if n not in places])
+        )
+        for place in places:
+            fitting = [x for x in self.options[place] if left.holds(x.resources)]
+            if not fitting:
+                return None
+            trial[place] = min(fitting, key=lambda x: (x.cycles, x.resources.lut))
+            left = left.less(trial[place].resources)
+        return trial
+
+    def descend(self, blocks: list[Block], places: Sequence[int] | None = None) -> list[Block]:
+        """Give one layer after the other, or of some, the folding that costs least.
+
+        Until none gains.
+        """
+        places = range(len(blocks)) if places is None else places
         best = self.cost(blocks)
         improved = True
         while improved:
             improved = False
-            for place in range(len(blocks)):
+            for place in places:
                 for trial in self._others(blocks, place):
                     if self.events >= MOST_EVENTS:
                         return blocks

@@ -1,6 +1,8 @@
 """Designs for frames that wait for each other: the shortest way of a lone one."""
 
+import json
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -10,8 +12,11 @@ from nnef_hw.boards import find_board
 from nnef_hw.errors import ShortageError
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import quantize
+from nnef_hw.streaming.foldings.lower import lower
+from nnef_hw.streaming.foldings.plan import StreamingPlan
 from nnef_hw.streaming.search import latency
 from nnef_hw.streaming.search.solver import schedule
+from nnef_hw.testing import GraphBuilder
 
 TARGET = find_board("ulx3s_85f")
 
@@ -54,3 +59,20 @@ def test_a_rate_is_one_of_steps_that_wait_for_each_other(fixed, plan):
         schedule(
             fixed, TARGET, by_latency=True, target_fps=1.2 * plan.clock_mhz * 1e6 / plan.latency
         )
+
+
+def test_streams_between_layers_get_wider(simulate, fix, rng):
+    """Codes of a hidden layer leave together: one by one they are most of the latency."""
+    g = GraphBuilder("perceptron")
+    x = g.input("x", [1, 6])
+    for inputs, outputs in pairwise((6, 48, 5)):
+        x = g.op("linear", x, rng.normal(size=[outputs, inputs]), rng.normal(size=[1, outputs]))
+        x = g.op("relu", x)
+    graph = fix(g.build(x))
+    plan = schedule(graph, TARGET, by_latency=True)
+    hidden, last = plan.blocks
+    assert hidden.layer.result_lanes == last.layer.operand_lanes > 1
+    assert (hidden.layer.operand_lanes, last.layer.result_lanes) == (1, 1)
+    text = plan.dumps()
+    assert StreamingPlan.from_json(json.loads(text), lower(graph)).dumps() == text
+    simulate(plan, graph).check(12)
