@@ -263,11 +263,13 @@ def _shortened(design: _Design, options: Sequence[Sequence[Block]], setting: _Se
         if blocks is None:
             break
         sized = give_fifos(_with_pause_fifos(blocks, device, _least_depth), ports, device)
-        used = total_resources(sized.blocks)
-        if budget.holds(used):
+        found = sized.blocks
+        if budget.holds(total_resources(found)):
             shorter = _Design(*shrink_fifos(sized, ports, device))
-            return min(design, shorter, key=lambda design: design.times.interval)
-        queues = queue_resources(sized.blocks, device)
+            found = shorter.blocks
+            if budget.holds(total_resources(found)):
+                return min(design, shorter, key=lambda design: design.times.interval)
+        queues = queue_resources(found, device)
     return design
 
 
@@ -359,7 +361,10 @@ def _sized(
         used = total_resources(sized.blocks)
         if budget.holds(used):
             design = _Design(*shrink_fifos(sized, ports, device))
-            return _shortened(design, search.options, setting), search
+            # Joins that would wait for each other for ever have got deeper FIFOs.
+            used = total_resources(design.blocks)
+            if budget.holds(used):
+                return _shortened(design, search.options, setting), search
         search = search.with_less(
             Resources(lut=max(0, used.lut - budget.lut), bram=max(0, used.bram - budget.bram))
         )

@@ -8,6 +8,7 @@ from nnef_hw.boards import find_board
 from nnef_hw.errors import TargetError
 from nnef_hw.frontend import load
 from nnef_hw.frontend.building.builder import Builder
+from nnef_hw.hardware.devices import LUT_SHARE
 from nnef_hw.ir import Tensor, verify
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import quantize
@@ -48,6 +49,17 @@ def test_the_codes_are_the_same(kind, shared, gates, cell, rng):
     x = {"x": rng.integers(0, 256, (50, *graph.tensor("x").shape))}
     for name, codes in run_fixed(graph, x).items():
         np.testing.assert_array_equal(run_fixed(form, x)[name], codes)
+
+
+def test_fifos_that_end_a_deadlock_have_to_fit(tmp_path, rng):
+    """Joins of the fastest design that seems to fit need deeper FIFOs than waits show."""
+    path = onnx_layer("LSTM", tmp_path / "layer.onnx", steps=32, size=16, outputs=("Y_h",))
+    graph = simplify(load(path))
+    fixed = quantize(graph, {"x": rng.normal(size=(8, *graph.tensor("x").shape))})
+    device = (board := find_board("icebreaker")).device
+    plan = schedule(fixed, board)
+    assert plan.resources.lut <= LUT_SHARE * device.lut
+    assert plan.resources.bram <= device.bram
 
 
 def test_a_part_of_a_part(rng):
