@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
+from collections.abc import Mapping
+from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from nnef_hw.cli.common import (
     Commands,
@@ -16,6 +20,13 @@ from nnef_hw.cli.common import (
 from nnef_hw.errors import UsageError
 
 __all__ = ["add_commands"]
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+MOST_VALUES = 12
+"""Values of an output that are printed, at most."""
 
 
 def add_commands(commands: Commands) -> None:
@@ -77,6 +88,9 @@ def add_commands(commands: Commands) -> None:
         "-o", "--output", type=Path, required=True, metavar="Y.npz",
         help="all outputs of the network, an array [N, ...] each",
     )  # fmt: skip
+    sub.add_argument(
+        "--live", action="store_true", help="print the outputs of every step as they come"
+    )
 
 
 def _steps(text: str) -> int:
@@ -94,8 +108,17 @@ def _record(options: argparse.Namespace) -> int:
     from nnef_hw.system.files import atomic_file
 
     require_sensors(read_manifest(options.build))
-    with open_device(options.build, options.port, progress=True) as board:
-        outputs = board.record(options.steps)
+    is_live = options.live and not options.json
+    with open_device(options.build, options.port, progress=not is_live) as board:
+        if is_live:
+            steps = []
+            for step, found in enumerate(islice(board.listen(), options.steps)):
+                steps.append(found)
+                sys.stdout.write(_told(step, found) + "\n")
+                sys.stdout.flush()
+            outputs = {name: np.stack([found[name] for found in steps]) for name in steps[0]}
+        else:
+            outputs = board.record(options.steps)
         counters = board.counters()
     with atomic_file(options.output) as file:
         np.savez(file, **Fields(outputs))
@@ -105,6 +128,19 @@ def _record(options: argparse.Namespace) -> int:
         "shapes": {name: list(value.shape) for name, value in outputs.items()},
     })  # fmt: skip
     return 0
+
+
+def _told(step: int, outputs: Mapping[str, NDArray[np.float64]]) -> str:
+    """Return a line of a step's outputs: few values, or the greatest of many and its place."""
+    told = [f"step {step}"]
+    for name, values in outputs.items():
+        flat = values.reshape(-1)
+        if len(flat) <= MOST_VALUES:
+            told.append(f"{name} " + " ".join(f"{value:.2f}" for value in flat))
+        else:
+            place = int(flat.argmax())
+            told.append(f"{name} {place}: {flat[place]:.2f}")
+    return "  ".join(told)
 
 
 def _frames(text: str) -> int:

@@ -283,6 +283,21 @@ class Device:
     def record(self, steps: int) -> dict[str, NDArray[np.float64]]:
         """Return the real outputs [N, ...] of the next steps of a board that its sensors feed.
 
+        The same as :meth:`listen`, of so many steps.
+
+        Raises
+        ------
+        UsageError
+            If the host feeds an input, so that no result comes of itself.
+        LinkError
+            If the board stops answering.
+        """
+        found = list(islice(self._track(self._results(), steps, "steps"), steps))
+        return self._real(self._parted(found))
+
+    def listen(self) -> Iterator[dict[str, NDArray[np.float64]]]:
+        """Yield the real outputs of each step of a board that its sensors feed, as they come.
+
         The network begins anew; sinks of the board go on. Results that come while the host does not
         read are missing: :meth:`counters` has all frames.
 
@@ -293,11 +308,15 @@ class Device:
         LinkError
             If the board stops answering.
         """
+        for result in self._results():
+            outputs = self._real(self._parted([result]))
+            yield {name: values[0] for name, values in outputs.items()}
+
+    def _results(self) -> Iterator[bytes]:
+        """Return the results of a session that begins now."""
         require_sensors(self.manifest)
         self.host.abort()
-        sizes = [sink.frame_bytes for sink in self.manifest.outputs]
-        found = list(islice(self._track(self.host.listen(sum(sizes)), steps, "steps"), steps))
-        return self._real(self._parted(found))
+        return self.host.listen(sum(sink.frame_bytes for sink in self.manifest.outputs))
 
     def _parted(self, results: Sequence[bytes]) -> dict[str, NDArray[np.int64]]:
         """Return the codes of all outputs of results, in the bytes of the link."""

@@ -328,3 +328,14 @@ def _record(out, cli):
     assert result.json["frames"] >= 5
     with np.load(out / "y.npz") as found:
         assert found[output].shape[0] == 5
+        silence = found[output][:3].reshape(3, 3)
+    result = cli("record", out, "--port", "sim", "--steps", 3, "-o", out / "z.npz", "--live")
+    assert result.status == 0, result.err
+    with np.load(out / "z.npz") as found:
+        scores = found[output].reshape(3, 3)
+    assert np.array_equal(scores, silence)
+    told = [line for line in result.out.splitlines() if line.startswith("step ")]
+    assert told == [
+        f"step {n}  {output} " + " ".join(f"{value:.2f}" for value in row)
+        for n, row in enumerate(scores)
+    ]
