@@ -164,7 +164,9 @@ class SdramReader(wiring.Component):
         if part.once % GRANULE:
             is_early = column[:GRANULE.bit_length() - 1] < part.once % GRANULE
             is_wanted &= ~(skips & is_early)
-        is_wanted &= ~((left == 1) & self._is_behind(column[:GRANULE.bit_length() - 1]))
+        is_behind = self._is_behind(column[:GRANULE.bit_length() - 1])
+        if is_behind is not None:
+            is_wanted &= ~((left == 1) & is_behind)
         is_coming = self._queue(m, is_wanted, has_room, forgetting)
         with m.If(self.restart):
             m.d.sync += [reading.eq(0), loading.eq(0), forgetting.eq(1)]
@@ -177,9 +179,9 @@ class SdramReader(wiring.Component):
         return self.start
 
     def _is_behind(self, column):
-        """Return whether a word of the last 16 is behind the image."""
+        """Return whether a word of the last 16 is behind the image; None if none can be."""
         tail = self.part.words % GRANULE
-        return column >= tail if tail else Const(0)
+        return column >= tail if tail else None
 
     def _begin(self, m, left):
         """Return with which word a read begins, its granules, and whether the first one goes on.
