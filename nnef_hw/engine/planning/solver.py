@@ -36,10 +36,11 @@ RESULTS = (1, 2, 4, 8, 16)
 """Results that may leave per cycle, at most the lanes, one by one where single-port RAM is used."""
 UNIT_PACES = (2, 4, 8, 16)
 """Cycles per code that units may take, instead of one, which have fewer stages then."""
-RESULT_CYCLES = (4, 8)
+RESULT_CYCLES = (8,)
 """Cycles in which a result of the smallest array may leave, instead of one, where LUTs are short.
 
-A larger array has more results per pass, which would take as long as with fewer rows.
+A larger array has more results per pass, which would take as long as with fewer rows. With 4 cycles
+factors of 18 bits have 6 in a cycle: their adders, one behind the other, reach 25 MHz on a UP5K.
 """
 LEAST_GAIN = 0.97
 """How many times as many cycles twice as many results, or pixels in units, may take, at most."""
