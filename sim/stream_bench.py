@@ -64,7 +64,7 @@ class StreamSource:
 
     @property
     def progress(self):
-        """How far it has come, in words."""
+        """Words that have been sent so far."""
         return f"{self._stream.name}: {self.sent} beats sent"
 
     def drive(self):
@@ -101,7 +101,7 @@ class StreamSink:
 
     @property
     def progress(self):
-        """How far it has come, in words."""
+        """Words that have been received so far."""
         return f"{self._stream.name}: {self.received} beats received"
 
     def drive(self):

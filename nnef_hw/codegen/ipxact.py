@@ -154,7 +154,7 @@ def _memory_map(root: Element, registers: RegisterMap) -> None:
 
 
 def _access(register: Register) -> str:
-    """Return what software may do with a word: as with its fields if these agree."""
+    """Return the access of software to a word: that of its fields if these agree."""
     found = {dict(field.access.svd)["access"] for field in register.fields}
     return found.pop() if len(found) == 1 else "read-write"
 

@@ -152,7 +152,7 @@ class SharedArray(Architecture[EnginePlan]):
         return ends[-1] - ends[-1 - plan.batch]
 
     def predict_work(self, plan: EnginePlan, begin: int, end: int, frames: int) -> tuple[Work, ...]:
-        """Return what every station does in that many intervals, each of which is like the next."""
+        """Return the work of every station in so many intervals, all of which are alike."""
         del frames
         count = end - begin
         return tuple(

@@ -1,4 +1,4 @@
-"""What a report says of an engine's layers, and of what limits it."""
+"""The report of an engine says what its layers do, and what limits them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MOST_STEPS = 220
 
 
 def report_plan(plan: EnginePlan, graph: Graph, target: Target) -> Insides:
-    """Return what :meth:`.Architecture.report` asks for."""
+    """Return the insides of a plan, as :meth:`.Architecture.report` asks for them."""
     design = plan.design
     results = sum(layer.target.words(design.shape.lanes) for layer in design.frame_layers)
     beats = sum(port.beats for port in plan.inputs)
@@ -53,7 +53,7 @@ def report_plan(plan: EnginePlan, graph: Graph, target: Target) -> Insides:
 
 
 def _memory(plan: EnginePlan) -> Memory | None:
-    """Return what comes from a memory beside the FPGA per frame, and what the engine waits for.
+    """Return the traffic of a memory beside the FPGA per frame, and the waits of the engine for it.
 
     Of batches the means, rounded up.
     """
@@ -165,7 +165,7 @@ def _boards(plan: EnginePlan, graph: Graph, target: Target) -> Iterator[BoardOut
 
 
 def make_timeline(plan: EnginePlan) -> Timeline:
-    """Return what input, layers and tail do in a frame: each at its time, evenly within it.
+    """Return the work of input, layers and tail in a frame: each at its time, evenly within it.
 
     In a batch, if there are several frames in it.
     """

@@ -25,7 +25,7 @@ _REBUILD = "build it without --weights-of"
 
 
 def kept(design: Design) -> Kept:
-    """Return what the quantization must keep to run on a bitstream.
+    """Return the choices that a quantization must keep to run on a bitstream.
 
     Factors must not be larger than what its fields hold.
     """
@@ -102,7 +102,7 @@ def retrained(graph: Graph, design: Design) -> Design:
 
 
 def differences(own: Design, built: Design) -> Iterator[str]:
-    """Yield what of a network of other weights is not as a bitstream has it."""
+    """Yield every difference between a network of other weights and a bitstream."""
     new, old = own.network, built.network
     for what, ports, there in (
         ("input", [x.port for x in new.sources], [x.port for x in old.sources]),
@@ -142,7 +142,7 @@ def differences(own: Design, built: Design) -> Iterator[str]:
 
 
 def _misfits(design: Design) -> Iterator[str]:
-    """Yield what of a program has no room in the fields of its engine."""
+    """Yield the values of a program that have no room in the fields of the engine."""
     engine, layout = design.engine, design.engine.layout
     rounding = engine.find(SecondRounding)
     for layer in design.layers:

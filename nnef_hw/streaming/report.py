@@ -1,4 +1,4 @@
-"""What a report says of the layers of a streaming design, and of what limits it."""
+"""The report of a streaming design says what its layers do, and what limits them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["report_plan"]
 
 
 def report_plan(plan: StreamingPlan, graph: Graph, target: Target, timeline: Timeline) -> Insides:
-    """Return what :meth:`.Architecture.report` says."""
+    """Return the insides of a plan, as :meth:`.Architecture.report` says."""
     graph = plan.graph_of(graph)
     network = lower(graph).at_clock(plan.clock_mhz)
     codes = {
@@ -73,7 +73,7 @@ def _beats(plan: StreamingPlan, codes: Mapping[str, int]) -> dict[str, int]:
 def _headroom(
     plan: StreamingPlan, network: LayerGraph, target: Target, beats: Mapping[str, int]
 ) -> Headroom:
-    """Return what half the interval would take, with the busiest stream of every limit."""
+    """Return the needs of half the interval, with the busiest stream of every limit."""
     found = find_headroom(plan, network, target.device)
     blocks = {block.name: block for block in plan.blocks}
 
@@ -118,7 +118,7 @@ def _boards(network: LayerGraph, plan: StreamingPlan, target: Target) -> Iterato
 
 
 def _roofs(plan: StreamingPlan, target: Target, beats: Mapping[str, int]) -> Roofs:
-    """Return what bounds MACs per cycle: multipliers, and streams of one beat per cycle.
+    """Return the bounds of MACs per cycle: multipliers, and streams of one beat per cycle.
 
     As many LUTs may multiply as the rest of the design leaves, in multipliers like those it has.
     """
@@ -139,7 +139,7 @@ def _roofs(plan: StreamingPlan, target: Target, beats: Mapping[str, int]) -> Roo
 
 
 def _overlap(block: Block) -> Overlap | None:
-    """Return what a block of several frames at once has more than one of a frame at a time."""
+    """Return the gain of a block that works on several frames at once over one frame at a time."""
     folding = block.layer.without_overlap(block.folding)
     if folding is None:
         return None

@@ -148,7 +148,7 @@ class SystolicArray(wiring.Component):
         return self.i.payload.data
 
     def _common(self, m, platform, codes, first, valid):
-        """Return what the sums of all rows have too much of after a pass; None if it is nothing.
+        """Return the excess of the sums of all rows after a pass; None if it is nothing.
 
         The codes are those of the first group's multipliers.
         """
@@ -163,7 +163,7 @@ class SystolicArray(wiring.Component):
         return accumulator
 
     def _held(self, m, value, load, *, name):
-        """Return what the value was when it was last loaded."""
+        """Return the value as last loaded."""
         register = Signal.like(value, name=name, reset_less=True)
         with m.If(load):
             m.d.sync += register.eq(value)

@@ -17,7 +17,7 @@ __all__ = ["Requantizer", "constants_in_turn"]
 
 @dataclass
 class _Item:
-    """What a stage hands to the next one; ``mult`` holds the digits that are left."""
+    """A stage hands an item to the next one; ``mult`` holds the digits that are left."""
 
     valid: Value
     last: Value
@@ -163,7 +163,7 @@ class Requantizer(wiring.Component):
         return self.requant.offset or (0,)
 
     def _companions(self):
-        """Return what :meth:`_round` is told of each channel, and its width."""
+        """Return the values that :meth:`_round` is told of each channel, and their width."""
         return (0,), 0
 
     def _first_shift(self):

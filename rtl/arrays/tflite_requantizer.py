@@ -33,7 +33,7 @@ class TfliteRequantizer(Requantizer):
         return (0,)
 
     def _companions(self):
-        """How much farther than others a channel's products are shifted."""
+        """Return the extra shift of each channel's products."""
         shifts = self.requant.right_shifts
         amounts = tuple(shift - min(shifts) for shift in shifts)
         return amounts, max(amounts).bit_length()

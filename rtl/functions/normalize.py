@@ -391,7 +391,7 @@ class Normalize(wiring.Component):
         return product >> self.requant.shift - OFFSET_BITS
 
     def _offset(self, m, advance, valid, beside):
-        """Return what is added to that: to an item, a step after it left with ``beside``."""
+        """Return the offset of an item, a step after the item left with ``beside``."""
         half = (1 << OFFSET_BITS - 1) + (self.requant.zero_point << OFFSET_BITS)
         offsets = [offset + half for offset in self.offset]
         offset = self._in_turn(

@@ -21,7 +21,7 @@ __all__ = ["PipelinedSoftmax"]
 
 
 class _Bank:
-    """Where the codes of a pixel wait: the greatest of them; whether all came, and were read."""
+    """A bank of waiting codes of a pixel: the greatest of them; whether all came, and were read."""
 
     def __init__(self, code, n):
         self.maximum = Signal(code, name=f"maximum{n}", reset_less=True)

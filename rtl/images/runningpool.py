@@ -79,7 +79,7 @@ class RunningSum(wiring.Component):
 
 @dataclass
 class _Beat:
-    """What is done with a beat: where its result so far stands, and what it is for its window."""
+    """Treatment of a beat: the place of its result so far, and its role in its window."""
 
     slot: Value
     first: Value
@@ -116,7 +116,7 @@ class _Axis:
 
 
 class _Reduction:
-    """What both reductions share: counters, handshake and the results so far."""
+    """Base of both reductions: counters, handshake and the results so far."""
 
     def __init__(self, part, shape):
         self.part = part

@@ -181,7 +181,7 @@ class FlashReader(wiring.Component):
         return keep
 
     def _shift(self, m, keep, pulsed):
-        """Take what pulses bring; return the register."""
+        """Take the bits that pulses bring; return the register."""
         read = self.part.read
         shifted = Signal(ID_BITS)
         one, several = keep, pulsed

@@ -1,4 +1,4 @@
-"""What stands between a design and the pins of its memories, in Verilog.
+"""Pads stand between a design and the pins of its memories, in Verilog.
 
 Amaranth's components have no pins; so a board with memories has another module around its top, with
 the pads, which only that module's text describes.

@@ -28,7 +28,7 @@ def window_layout(*, bits, signed, lanes):
 
 
 class _Read(NamedTuple):
-    """What reading tells of a window: it begins, or its words are free; and where it is."""
+    """Signals of reading a window: its begin, the release of its words, and its place."""
 
     begun: Signal
     released: Signal

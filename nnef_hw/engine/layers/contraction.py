@@ -117,7 +117,7 @@ class ContractionLayer(EngineLayer):
         return replace(super().renamed(names), **changed)
 
     def viewing(self, views: Mapping[str, WordView], lanes: int) -> ContractionLayer:
-        """Return it with operands that are read where their words come from, if loops can."""
+        """Return the layer with operands read where their words come from, if loops can."""
         changed: Fields = {}
         product, words = self.product, self.source.blocks(lanes)
         rows = [(words, 1), (product.sets, product.rows_of_set * words)]

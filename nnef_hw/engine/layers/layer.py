@@ -147,7 +147,7 @@ class Residual:
 
     @classmethod
     def of(cls, total: layers.Sum, own: int, tensor: str) -> Residual:
-        """Return that of a sum whose operand ``own`` is the layer's, the other a tensor."""
+        """Return the record of a sum whose operand ``own`` is the layer's, the other a tensor."""
         requant, formats = total.requant, [Format.of(x) for x in total.formats]
         target = Format.of(total.target)
         if isinstance(requant, AddRequant):
@@ -226,7 +226,7 @@ class EngineLayer(ABC):
 
     @property
     def name(self) -> str:
-        """Name of what it computes: that of the sum, or of the function, that it ends with."""
+        """Name of the result: of the sum, or of the function, with which the layer ends."""
         return self.tensor
 
     @property
@@ -245,7 +245,7 @@ class EngineLayer(ABC):
         return self.operand
 
     def renamed(self, names: Mapping[str, str]) -> EngineLayer:
-        """Return it with other names of the tensors that it reads, where there are such."""
+        """Return the layer with other names of the tensors that are read, where there are such."""
         changed: Fields = {"operand": names.get(self.operand, self.operand)}
         residual = self.residual
         if residual is not None:
@@ -338,7 +338,7 @@ class EngineLayer(ABC):
 
     @abstractmethod
     def nest(self, shape: Shape, places: Places) -> Nest:
-        """Return its loops."""
+        """Return the loops of the layer."""
 
     @abstractmethod
     def passes(self, shape: Shape) -> tuple[list[Pass], int]:
@@ -346,7 +346,7 @@ class EngineLayer(ABC):
 
     @abstractmethod
     def weights(self, shape: Shape) -> NDArray[np.int64]:
-        """Return its weights: [words, rows, lanes]."""
+        """Return the weights of the layer: [words, rows, lanes]."""
 
     @abstractmethod
     def bias(self, shape: Shape) -> IntArray:
@@ -371,7 +371,7 @@ class EngineLayer(ABC):
         return passes, repeats * count // counts[self.part_level(shape)]
 
     def parts(self, shape: Shape, places: Places, most: Most | None) -> list[LayerPart]:
-        """Divide it into parts that take no more weights and constants; None: it stays whole.
+        """Divide the layer into parts of no more weights and constants; None: it stays whole.
 
         A part is at least one iteration, whatever that takes.
         """
@@ -410,7 +410,7 @@ class EngineLayer(ABC):
         return 1
 
     def work(self, shape: Shape) -> ArrayUse:
-        """Return how it uses the array."""
+        """Return the layer's use of the array."""
         rows = self.sliding_rows(shape)
         return ArrayUse(
             silent=rows - 1, slides=rows > 1, by_lane=self.by_lane, maximum=self.maximum,
@@ -418,7 +418,7 @@ class EngineLayer(ABC):
         )  # fmt: skip
 
     def records(self, shape: Shape) -> tuple[Record, ...]:
-        """Return what its instruction says besides loops and scale."""
+        """Return the fields of the layer's instruction besides loops and scale."""
         own = (self.work(shape), Padding(pad=self.pad))
         if self.row is None:
             return own
@@ -447,12 +447,12 @@ class EngineContext(Generic[L]):
 
     @property
     def source(self) -> Format:
-        """How the engine has the codes of the first operand."""
+        """Format of the first operand's codes in the engine."""
         return Format.of(self.layer.source)
 
     @property
     def target(self) -> Format:
-        """How the engine has the codes of the result."""
+        """Format of the result's codes in the engine."""
         return Format.of(self.layer.target)
 
     @property

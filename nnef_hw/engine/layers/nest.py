@@ -51,7 +51,7 @@ class Nest:
         return prod(self.counts)
 
     def steps(self, name: str) -> list[int]:
-        """Return what a quantity changes by when a loop goes on and all inside begin again."""
+        """Return the changes of a quantity when a loop goes on and all inside begin again."""
         steps, inside = [], 0
         for count, stride in zip(self.counts, self.strides[name], strict=True):
             steps.append(stride - inside)

@@ -50,7 +50,7 @@ LAYERS = (contraction, conv, gather, pairs, pool, unit_functions)
 
 @dataclass(frozen=True, slots=True)
 class Loading:
-    """How beats of the input become words: rows of codes, of which windows are words.
+    """Words that beats of an input become: rows of codes, of which windows are words.
 
     Parameters
     ----------

@@ -56,7 +56,7 @@ class PairLayer(EngineLayer):
 
     @property
     def repeats(self) -> int:
-        """How often a word is read in a row."""
+        """Times that a word is read in a row."""
         return 1
 
     def nest(self, shape: Shape, places: Places) -> Nest:

@@ -72,7 +72,7 @@ class Piece:
 
     @property
     def is_bordered(self) -> bool:
-        """Whether it reads padding."""
+        """Whether the piece reads padding."""
         return any(axis.row or axis.column for axis in self.across)
 
     def codes(self, lanes: int) -> int:

@@ -68,7 +68,7 @@ def sum_factors(
 
 
 def _offset(requant: TfliteAddRequant, codes: IntArray, sums: IntArray, shift: int) -> int | None:
-    """Return what has to be added to sums for these codes, if there is such a number."""
+    """Return the offset that has to be added to sums for these codes, if there is such a number."""
     least = (codes << shift) - sums
     low = int(least.max(where=codes > requant.lo, initial=-(1 << 60)))
     high = int(least.min(where=codes < requant.hi, initial=1 << 60)) + (1 << shift) - 1

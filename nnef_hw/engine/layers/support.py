@@ -1,4 +1,4 @@
-"""What the engine has no hardware for, though the fixed model computes it."""
+"""Operators that the engine has no hardware for, though the fixed model computes them."""
 
 from __future__ import annotations
 
@@ -230,7 +230,7 @@ def _integers(graph: Graph, node: Node) -> layers.Layer | None:
 
 
 def find_move(graph: Graph, order: StreamOrder, node: Node) -> Piece | None:
-    """Return what a reshape or transpose changes in memory; None if nothing.
+    """Return the move of codes that a reshape or transpose makes in memory; None if nothing.
 
     Steps on the way need not exist.
     """
@@ -326,7 +326,7 @@ def _moves(graph: Graph, node: Node, order: StreamOrder) -> Iterator[tuple[str, 
 
 
 def _gathers(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
-    """Yield what keeps codes from going to other places."""
+    """Yield the reasons that keep codes from going to other places."""
     formats = {graph.tensor(name).qtype for name in (*node.inputs, node.name)}
     if len(formats) > 1:
         yield "its operands have other formats than its result", STREAM
@@ -337,7 +337,7 @@ def _gathers(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
 
 
 def _contraction(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
-    """Yield what keeps codes of the second operand from being weights."""
+    """Yield the reasons that keep codes of the second operand from being weights."""
     if node.attributes(ContractionAttributes).order[-1] == "m":
         yield "codes of a word of its second operand are of different matrices", STREAM
     layer = _integers(graph, node)

@@ -199,7 +199,7 @@ class NormalizeLayer(UnitLayer):
 
     @cached_property
     def _own(self) -> NormalizeRequant:
-        """Its integers, of codes as the engine has them."""
+        """Integers of the layer, for codes as the engine has them."""
         requant, lowest = self.requant, self.behind.lo
         return replace(
             requant, zero_point=requant.zero_point - lowest, lo=requant.lo - lowest,

@@ -1,4 +1,4 @@
-"""What was chosen for an engine, as a plan keeps it: attributes that say so themselves."""
+"""Choices made for an engine, as a plan keeps them: attributes that say so themselves."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _of_section(kind: Any, section: str) -> Mapping[str, Field[Any]]:
 
 
 def saved(design: Any, section: str = "") -> Fields:
-    """Return what was chosen, as plain JSON values."""
+    """Return the choices as plain JSON values."""
     found = {}
     for name, own in _of_section(design, section).items():
         value = getattr(design, own.name)

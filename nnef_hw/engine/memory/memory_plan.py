@@ -1,4 +1,4 @@
-"""Where tensors are in the memory of codes: each from the instruction that makes it to its last."""
+"""Places of tensors in the memory of codes: each from the instruction that makes it to its last."""
 
 from __future__ import annotations
 

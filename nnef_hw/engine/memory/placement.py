@@ -1,4 +1,4 @@
-"""Where the tensors of a network are in an engine's memory, for how long."""
+"""Places of a network's tensors in an engine's memory, and for how long they stay."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Placement", "Step"]
 
 
 class Step(NamedTuple):
-    """What is done to some frames of a batch: ``n`` is the number of an input, layer or output."""
+    """A step for some frames of a batch: ``n`` is the number of an input, layer or output."""
 
     kind: Kind
     n: int
@@ -63,7 +63,7 @@ class Placement:
 
     @cached_property
     def sequence(self) -> tuple[Step, ...]:
-        """What is done to a batch, in its order."""
+        """Steps of a batch, in their order."""
         alone, inputs = self.frame_by_frame, len(self.network.sources)
         layers = range(len(self.frame_layers))
         together = [Step(Kind.RUN, n, 0, self.batch) for n in layers[alone:]]
@@ -88,19 +88,19 @@ class Placement:
 
     @property
     def turn(self) -> tuple[Step, ...]:
-        """The same, without what is done to further frames as to the first one before."""
+        """Steps of a batch without those of further frames that are as the first one's before."""
         if not self.frame_by_frame:
             return self.sequence
         return tuple(x for x in self.sequence if not x.first or x.kind == Kind.SEND)
 
     @property
     def loads(self) -> tuple[Step, ...]:
-        """What loads the inputs of a batch."""
+        """Steps that load the inputs of a batch."""
         return tuple(step for step in self.sequence if step.kind == Kind.LOAD)
 
     @property
     def sends(self) -> tuple[Step, ...]:
-        """What sends its outputs."""
+        """Steps that send the outputs of a batch."""
         return tuple(step for step in self.sequence if step.kind == Kind.SEND)
 
     def _transfers(self, kind: Kind, ports: int) -> tuple[Step, ...]:
@@ -130,7 +130,7 @@ class Placement:
 
     @property
     def loadings(self) -> tuple[Loading, ...]:
-        """How each input becomes words."""
+        """Words of each input, and how its beats become these."""
         return self._arranged.loadings
 
     @cached_property
@@ -164,7 +164,7 @@ class Placement:
 
     @cached_property
     def stays(self) -> list[Stay]:
-        """From when to when tensors are in memory: inputs are loaded, layers run, outputs sent.
+        """Times that tensors stay in memory: inputs are loaded, layers run, outputs sent.
 
         States are there all the time, and so are next values in their places.
         """
@@ -255,7 +255,7 @@ class Placement:
 
     @cached_property
     def _in_banks(self) -> tuple[Mapping[str, int] | None, int]:
-        """The same, and the words of a bank."""
+        """First word of every tensor in two banks, and the words of a bank; None and 0 if none."""
         if not self._has_banks:
             return None, 0
         assert self.device.single_port is not None

@@ -1,4 +1,4 @@
-"""Where a program is kept that comes as a stream: in a memory beside the FPGA."""
+"""A store keeps a program that comes as a stream: in a memory beside the FPGA."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Store(ABC):
     @property
     @abstractmethod
     def command(self) -> str:
-        """What reads it, as a user may know it."""
+        """Name of the read command, as a user may know it."""
 
     @abstractmethod
     def reader(self, words: int, device: Device, once: int = 0, queue_words: int = 0) -> Reader:
@@ -104,12 +104,12 @@ class Store(ABC):
 
     @abstractmethod
     def to_json(self) -> JsonObject:
-        """Return what :func:`find_store` takes."""
+        """Return the store as JSON values, which :func:`find_store` takes."""
 
     @classmethod
     @abstractmethod
     def from_json(cls, value: JsonObject) -> Store:
-        """Restore it from a plan.
+        """Restore a store from a plan.
 
         Raises
         ------
@@ -183,7 +183,7 @@ class FlashStore(Store):
         )  # fmt: skip
 
     def fits(self, words: int) -> bool:
-        """Whether it is within the chip and 24 bits of address."""
+        """Whether the program is within the chip and 24 bits of address."""
         size = min(chip.megabits for chip in self.chips) << 17
         return self.address + 2 * words <= min(size, 1 << 24)
 
@@ -271,7 +271,7 @@ class SdramStore(Store):
         return words <= self.chip.words * (self.chip.width // BEAT_BITS)
 
     def padded(self, image: bytes) -> bytes:
-        """Return it with zeros up to the multiple of words that is written."""
+        """Return an image with zeros up to the multiple of words that is written."""
         return image + bytes(-len(image) % (GRANULE * self.chip.width // 8))
 
     def to_json(self) -> JsonObject:

@@ -237,7 +237,7 @@ class EnginePlan:
         return tuple(found)
 
     def spans_of(self, kind: Kind, n: int) -> list[Span]:
-        """Return those of an input, layer or output: several, if frames take turns."""
+        """Return the spans of an input, layer or output: several, if frames take turns."""
         steps = zip(self.spans, self.design.placement.sequence, strict=True)
         return [span for span, step in steps if (step.kind, step.n) == (kind, n)]
 
@@ -377,7 +377,7 @@ class EnginePlan:
 
     @property
     def _bitstream(self) -> Fields:
-        """What does not follow from the model, if the engine is that of a bitstream."""
+        """Choices that do not follow from the model, if the engine is that of a bitstream."""
         existing = self.design.existing
         if existing is None:
             return {}

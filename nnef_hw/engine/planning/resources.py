@@ -1,4 +1,4 @@
-"""What an engine takes of a device."""
+"""Resources of a device that an engine takes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["array_resources", "border_resources", "engine_resources"]
 
 
 def border_resources(target: Target) -> Resources:
-    """Return what the host link takes."""
+    """Return the resources of the host link."""
     return Resources(lut=target.link_lut, ff=target.link_ff, bram=target.link_bram)
 
 

@@ -229,7 +229,7 @@ def _with_units(design: Design, target: Target, clock_mhz: float | None) -> Iter
 
 
 def _is_crowded(plans: Sequence[EnginePlan], device: Device) -> bool:
-    """Whether any of them leaves too few LUTs for placement."""
+    """Whether any of these plans leaves too few LUTs for placement."""
     return any(plan.resources.lut > device.lut * device.lut_share for plan in plans)
 
 
@@ -364,7 +364,7 @@ def _short(used: Resources, device: Device) -> Iterator[tuple[str, int, int]]:
 
 
 def _misfit(plans: list[EnginePlan], target: Target) -> ShortageError:
-    """Say what the array that lacks least would take."""
+    """Say which resources the array would take that lacks least."""
 
     def excess(plan: EnginePlan) -> float:
         short = _short(plan.resources, target.device)

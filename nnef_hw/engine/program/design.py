@@ -106,7 +106,7 @@ class Design:
     dense: bool = chosen(False, "dense")
 
     def changed(self, **choices: Any) -> Design:
-        """Return it with other choices, and all of it that they do not decide about.
+        """Return the design with other choices, and all of it that they do not decide about.
 
         Which packets stay on the chip is tried often, and changes nothing but packets.
         """
@@ -137,7 +137,7 @@ class Design:
 
     @cached_property
     def program(self) -> Program:
-        """What the array does."""
+        """Program of the array."""
         return Program(
             self.placement, self.ring_words, self.existing,
             self._has_residents, self.packs_weights, self.unit_ways, self.unit_pace,
@@ -151,7 +151,7 @@ class Design:
 
     @cached_property
     def packets(self) -> Packets:
-        """Its program as a stream."""
+        """Program of the design as a stream."""
         return Packets(
             program=self.program, engine=self.engine, store=self.store, resident=self.resident,
             staged=self.staged, queue_words=self.queue_words,
@@ -201,7 +201,7 @@ class Design:
         ]
 
     def _offsets(self, layer: EngineLayer) -> NDArray[np.int64]:
-        """Return what sums of rows whose multipliers make two products have too much.
+        """Return the excess of sums of rows whose multipliers make two products.
 
         One number for every constant of the layer.
         """

@@ -48,7 +48,7 @@ class Instruction:
     addressed: int | None = None
 
     def find(self, kind: type[RecordT]) -> RecordT | None:
-        """Return what it says of something, if anything."""
+        """Return the instruction's record of a kind, if there is one."""
         return next((x for x in self.records if isinstance(x, kind)), None)
 
     @cached_property
@@ -59,14 +59,14 @@ class Instruction:
 
     @cached_property
     def bank(self) -> int:
-        """Bank in which it leaves no time to read packets, of a program that has any there."""
+        """Bank in which the instruction leaves no time to read a program's packets."""
         found = self.find(Bank)
         assert found is not None, "no packet is in a bank"
         return found.bank
 
     @cached_property
     def values(self) -> Mapping[str, int]:
-        """Its fields by name."""
+        """Fields of the instruction by name."""
         own = {"kind": int(self.kind)}
         return own | {name: x for record in self.records for name, x in record.values().items()}
 

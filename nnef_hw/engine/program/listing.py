@@ -53,7 +53,7 @@ def _origin(design: Design, n: int) -> str | None:
 
 
 def _operation(layer: EngineLayer) -> str:
-    """Say what a layer computes, and what of its results."""
+    """Say which operation a layer computes, and what becomes of its results."""
     kernel = "x".join(map(str, layer.kernel))
     text = f"{layer.label} {kernel}"
     if layer.residual is not None:

@@ -73,7 +73,7 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """What an array does for a network whose tensors have their places.
+    """Program of an array for a network whose tensors have their places.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ class Program:
 
     @cached_property
     def weight_words(self) -> int:
-        """How many words of weights there are; sizes of an array are compared by it."""
+        """Number of words of weights; sizes of an array are compared by it."""
         return sum(parts[-1].weights.stop for parts in self.parts)
 
     @cached_property
@@ -212,7 +212,7 @@ class Program:
 
     @cached_property
     def parts(self) -> tuple[list[LayerPart], ...]:
-        """What each layer is divided into: with a ring, so that two parts have room in it.
+        """Parts that each layer is divided into: with a ring, so that two parts have room in it.
 
         Of the first frame, where layers run for one after the other.
         """
@@ -309,7 +309,7 @@ class Program:
         )  # fmt: skip
 
     def outline(self, layer: EngineLayer) -> str:
-        """Say what of a layer is in the hardware, or decides about places and order."""
+        """Return the facts of a layer that are in hardware, or decide about places and order."""
         images = [f"{x.height} x {x.width} x {x.channels}" for x in (layer.source, layer.target)]
         kernel = " x ".join(map(str, layer.kernel))
         behind = ["a sum"] if layer.residual is not None else []
@@ -325,7 +325,7 @@ class Program:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What every instruction of the program makes: load, layers and their parts, send."""
+        """Results of every instruction of the program: load, layers and their parts, send."""
         network, runs = self.placement.network, iter(self.runs)
         found: list[str] = []
         for step in (*self.placement.beginnings, *self.placement.sequence):
@@ -388,7 +388,7 @@ class Program:
         ))  # fmt: skip
 
     def _stream(self, run: Run, layer: UnitLayer) -> Instruction:
-        """Return what sends a tensor through a unit: frames of a batch are one behind the other."""
+        """Return the instruction that sends a tensor through a unit: frames of a batch in a row."""
         [part] = run.parts
         number = [UnitNumber(unit=self.units.number(layer))] if len(self.units.peers) > 1 else []
         sizes = [PacketSizes(constants=len(part.constants))] if self.ring_words else []

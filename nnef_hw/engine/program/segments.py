@@ -1,4 +1,4 @@
-"""Where the stream of a program is in memory, whose order rows of tables interrupt."""
+"""Segments of a program's stream in memory, whose order rows of tables interrupt."""
 
 from __future__ import annotations
 

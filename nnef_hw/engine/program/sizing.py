@@ -1,4 +1,4 @@
-"""How wide the parts of an engine are: as its program needs them, no wider."""
+"""Widths of an engine's parts: as its program needs them, no wider."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def size_engine(program: Program) -> Engine:
 
 
 def _features(program: Program) -> Iterator[Feature]:
-    """Yield what an engine has for a program, in the order of fields."""
+    """Yield the features of an engine for a program, in the order of fields."""
     run = [x for x in program.instructions if x.nest is not None]
     if program.rounds_twice:
         shifts = [shift for layer in program.layers for shift in program.shifts(layer)]
@@ -205,7 +205,7 @@ def _acc_bits(program: Program) -> int:
 
 
 def _same(engine: Engine, program: Program) -> Mapping[str, int]:
-    """Return what all instructions have that look at a field, if it is the same."""
+    """Return the value of each field that is the same in all instructions that look at it."""
     found: dict[str, set[int]] = {}
     for instruction in program.instructions:
         for name, value in instruction.values.items():

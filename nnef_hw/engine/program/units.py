@@ -73,12 +73,12 @@ class Units:
         return self.units[self.number(layer)]
 
     def records(self, layer: UnitLayer) -> Sequence[Record]:
-        """Return what a layer's instruction says to its unit."""
+        """Return the records of a layer's instruction for its unit."""
         return layer.own_records(self._kinds[layer.kind], self.of(layer))
 
     @property
     def contents(self) -> Sequence[AttributeMap]:
-        """What the part of each unit is filled with."""
+        """Contents of each unit's part."""
         return [peers[0].contents(peers, is_streamed=self.is_streamed) for peers in self.peers]
 
     @property

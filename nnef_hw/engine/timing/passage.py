@@ -59,7 +59,7 @@ def passage_cycles(
 
 @lru_cache(maxsize=1024)
 def _cycles(passage: _Passage, part: Part, pixels: int, channels: int) -> int:
-    """Run it; equal ones are many, as sizes are tried and layers share a unit."""
+    """Run a passage; equal ones are many, as sizes are tried and layers share a unit."""
     kernel, lanes = Kernel(), passage.lanes
     sizes = [min(lanes, channels - first) for first in range(0, channels, lanes)]
     reads, freed, complete, written = (

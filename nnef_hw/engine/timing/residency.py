@@ -65,7 +65,7 @@ def with_residents(design: Design) -> Design:
 def _more_residents(
     design: Design, times: Sequence[int], *, is_better: bool = True
 ) -> Design | None:
-    """Return it with more packets that stay, where they have room; the first one's cannot stay.
+    """Return the design with more packets that stay, where there is room; the first cannot stay.
 
     With ``is_better`` only in the bank from which they come while the instruction before runs.
     """
@@ -114,7 +114,7 @@ def _more_residents(
 
 
 def _more_staged(design: Design, times: Sequence[int]) -> Design | None:
-    """Return it with more packets that are staged: those that wait longest, late.
+    """Return the design with more packets that are staged: those that wait longest, late.
 
     A host is an instruction during which the memory has time for a packet more, the next one of
     those whose packets come from it. It adds no tensors, and does not read the bank.

@@ -57,7 +57,7 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FrameTimes:
-    """When frames that come without a pause enter and leave.
+    """Times at which frames enter and leave that come without a pause.
 
     Attributes
     ----------

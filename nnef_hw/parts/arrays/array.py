@@ -86,7 +86,7 @@ class ArrayPart(Pipe):
 
     @property
     def runs_in_dsp(self) -> list[int]:
-        """How many of them are in DSP blocks."""
+        """Numbers of the multipliers that are in DSP blocks."""
         found, left = [], self.in_dsp
         for run in self.runs:
             count = min(max(left, 0), run)
@@ -305,7 +305,7 @@ class SystolicArray(ArrayPart):
 
     @property
     def _address_bits(self) -> int:
-        """What hops from group to group beside the codes."""
+        """Bits of the address that hops from group to group beside the codes."""
         return counter_bits(self.depth) + 5
 
     def flip_flops(self, device: Device) -> int:

@@ -124,7 +124,7 @@ class FastArray(SystolicArray):
 
 
 def fast_offsets(weights: NDArray[np.int64], *, x_bits: int, x_signed: bool) -> NDArray[np.int64]:
-    """Return what the sums of every channel have too much, modulo ``2**acc_bits``.
+    """Return the excess of the sums of every channel, modulo ``2**acc_bits``.
 
     ``weights`` are those of a :class:`FastArray`, [channels, words, lanes]; the result is
     [channels].

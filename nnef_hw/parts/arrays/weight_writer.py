@@ -1,4 +1,4 @@
-"""What writes matrices of a stream into an array's weights."""
+"""A weight writer takes matrices of a stream into an array's weights."""
 
 from __future__ import annotations
 

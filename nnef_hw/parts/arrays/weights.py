@@ -59,7 +59,7 @@ class WeightStore(ABC):
         return table_columns(self.table_bits(widths), depth)
 
     def features(self, depth: int, widths: Sequence[int]) -> Mapping[str, float]:
-        """Return what they add to the features of an array."""
+        """Return the features that weights add to those of an array."""
         memories = self.memories(depth, widths)
         return {
             "memory rows": sum(memory.width * (memory.rows - 1) for memory in memories),
@@ -189,7 +189,7 @@ class WeightMemory(WeightStore):
         return {"k": rows, "n": self.lanes, "m": rows * self.lanes}[self.product.order[-1]]
 
     def bank_width(self, rows: int) -> int:
-        """Width of each of them."""
+        """Width of each bank."""
         return rows * self.lanes * self.bits // self.banks(rows)
 
     def bank_bits(self, rows: int) -> int:
@@ -197,7 +197,7 @@ class WeightMemory(WeightStore):
         return self.banks(rows) * self.bank_width(rows)
 
     def bank_tiling(self, rows: int) -> Tiling:
-        """Shape of each of them; in LUT RAM it is not divided."""
+        """Shape of each bank; in LUT RAM there is no division."""
         width = self.bank_width(rows)
         if self.style == "block":
             return tile_memory(self.ram, self.depth, width)

@@ -1,4 +1,4 @@
-"""What every part answers: what it computes and takes of a device, when it moves its items."""
+"""Every part answers alike: its computation, its resources of a device, the times of its items."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def rom_luts(words: int) -> float:
 
 
 def table_features(bits: int, words: int) -> dict[str, float]:
-    """Return what a constant table of ``words`` of ``bits`` is for an estimate."""
+    """Return the features of a constant table of ``words`` of ``bits``, for an estimate."""
     luts, is_short = bits * rom_luts(words), words <= SHORT_TABLE
     return {"short table": luts if is_short else 0.0, "long table": 0.0 if is_short else luts}
 
@@ -153,7 +153,7 @@ class Part(ABC):
 
     @property
     def logic_products(self) -> Sequence[LogicProducts]:
-        """What these LUTs multiply, and products that are no multiply-accumulates."""
+        """Products made in these LUTs, and those that are no multiply-accumulates."""
         return ()
 
     def dsp(self, device: Device) -> int:
@@ -168,7 +168,7 @@ class Part(ABC):
 
     @abstractmethod
     def compute(self, *operands: Hardware, **contents: Content) -> IntArray:
-        """Return what a component gives from a reset on: exact integers in the order of beats.
+        """Return the exact integers that a component gives from a reset on, in the order of beats.
 
         Parameters
         ----------
@@ -186,7 +186,7 @@ class Part(ABC):
     @property
     @abstractmethod
     def features(self) -> Mapping[str, float]:
-        """What the LUTs are for: bits of registers, adders, counters, tables.
+        """Uses of the LUTs: bits of registers, adders, counters, tables.
 
         Their weights are measured (:attr:`.Family.lut_weights`); each family has one for each of
         them, and one for ``fixed``, of which there is 1.
@@ -207,7 +207,7 @@ class Part(ABC):
 
     @final
     def resources(self, device: Device) -> Resources:
-        """Estimate what it takes of a device; DSP blocks and memories are exact.
+        """Estimate the part's resources of a device; DSP blocks and memories are exact.
 
         Of the device, only the family matters.
         """
@@ -253,7 +253,7 @@ class Part(ABC):
         return getattr(import_module(module), name)
 
     def made(self, component: Hardware) -> list[Hardware]:
-        """Return what :meth:`build` has made: the component, and what it was given to hold."""
+        """Return the hardware that :meth:`build` has made: component and given values."""
         return [component]
 
     def operands(self, component: Hardware) -> list[Hardware]:

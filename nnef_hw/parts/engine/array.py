@@ -18,7 +18,7 @@ _PRODUCT_FLIP_FLOPS = 39
 
 @dataclass(frozen=True, kw_only=True)
 class ArrayUse(Record):
-    """How a layer uses the array."""
+    """Use of the array by a layer."""
 
     silent: int = fact("steps of a sliding window without results", counted=True, constant=True)
     slides: int = fact("sums move from row to row", bits=1, constant=True)
@@ -114,7 +114,7 @@ class MultiplierArray(Feature):
 
     @property
     def runs_in_dsp(self) -> tuple[int, int, int]:
-        """How many of each are in DSP blocks."""
+        """Numbers of each kind of multiplier that are in DSP blocks."""
         plain, double, _ = self.runs
         in_dsp = self.in_dsp
         return (

@@ -17,7 +17,7 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True)
 class Loaded(Record):
-    """How beats of an input become words."""
+    """Words that beats of an input become."""
 
     rows: int = fact("rows that are loaded, less one", counted=True, constant=True)
     length: int = fact("beats of a row, padding included, less one", counted=True, constant=True)
@@ -31,7 +31,7 @@ class Loaded(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Sent(Record):
-    """How words become the codes of an output."""
+    """Codes of an output that words become."""
 
     pixels: int = fact("pixels that are sent, less one", counted=True, constant=True)
     blocks: int = fact("words of a pixel, less one", counted=True, constant=True)

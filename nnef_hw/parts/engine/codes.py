@@ -19,7 +19,7 @@ _RESIDENT_LUTS = 260
 
 @dataclass(frozen=True, kw_only=True)
 class Bank(Record):
-    """Where an instruction leaves no time to read packets."""
+    """Bank in which an instruction leaves no time to read packets."""
 
     bank: int = fact("bank of codes that is read, or written by a load", bits=1)
 

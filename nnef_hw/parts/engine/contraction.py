@@ -32,7 +32,7 @@ class Contracting(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Filling(Record):
-    """How words of codes become words of weights."""
+    """Filling of a matrix: words of codes become words of weights."""
 
     fills: int = fact("words that are read become weights, and give no results", bits=1)
     turns: int = fact("such a word is a lane of rows, not a row", bits=1, constant=True)

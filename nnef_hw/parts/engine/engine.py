@@ -165,7 +165,7 @@ class Engine:
 
     @property
     def is_streamed(self) -> bool:
-        """Whether its program comes as a stream."""
+        """Whether the engine's program comes as a stream."""
         return self.ring is not None
 
     @property
@@ -185,7 +185,7 @@ class Engine:
 
     @cached_property
     def facts(self) -> Mapping[str, Fact]:
-        """What the fields of its instructions are, besides those of loops."""
+        """Return the facts of the engine's instruction fields, besides those of loops."""
         records = (record for feature in self.everything for record in feature.records)
         return {name: known for record in records for name, known in record.facts().items()}
 
@@ -312,7 +312,7 @@ class Engine:
         return tuple(one for feature in self.everything for one in feature.memories(self))
 
     def resources(self, device: Device) -> Resources:
-        """Estimate what it takes; DSP blocks and memories are exact."""
+        """Estimate the resources of the engine; DSP blocks and memories are exact."""
         fields = 2 * sum(self.fields.values())
         luts = sum(feature.luts(self, device) for feature in self.everything)
         flip_flops = sum(feature.flip_flops(self) for feature in self.everything)
@@ -327,7 +327,7 @@ class Engine:
         return Resources.total((own, *parts))
 
     def differences(self, built: Engine) -> Iterator[str]:
-        """Yield what the engine of a bitstream does not have that other weights want."""
+        """Yield the values that other weights want and the engine of a bitstream does not have."""
         own, there = (
             {type(feature): feature for feature in engine.everything} for engine in (self, built)
         )
@@ -341,12 +341,12 @@ class Engine:
 
     @property
     def kept(self) -> Fields:
-        """What follows from the weights it was made for, besides its fields."""
+        """Values that follow from the weights of the engine, besides its fields."""
         pairs = (feature.kept_values() for feature in self.everything)
         return {name: value for found in pairs for name, value in found.items()}
 
     def with_kept(self, kept: AttributeMap) -> Engine:
-        """Return it with what follows from other weights."""
+        """Return the engine with values that follow from other weights."""
         return replace(
             self, array=self.array.with_kept(kept), requantizer=self.requantizer.with_kept(kept),
             features=tuple(feature.with_kept(kept) for feature in self.features),

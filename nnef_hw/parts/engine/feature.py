@@ -1,4 +1,4 @@
-"""What a feature of a shared engine answers: its fields, cycles, memories, resources."""
+"""A feature of a shared engine answers for its fields, cycles, memories, resources."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class Feature:
     implied: ClassVar[tuple[type[Record], ...]] = ()
 
     def build(self, engine: EngineSizes, **contents: Content) -> Hardware:
-        """Return its component, with what that holds (amaranth is imported here)."""
+        """Return the feature's component, with its contents (amaranth is imported here)."""
         module, name = self.component_of(engine).split(":")
         return getattr(import_module(module), name)(engine, **contents)
 
@@ -139,7 +139,7 @@ class Feature:
 
     @property
     def records(self) -> Sequence[type[Record]]:
-        """What its instructions say."""
+        """Records of the feature in instructions."""
         return self.says
 
     def widths(self, engine: EngineSizes) -> Mapping[str, int]:
@@ -187,7 +187,7 @@ class Feature:
         return 0
 
     def is_behind(self, engine: EngineSizes) -> bool:
-        """Whether its late fields are still needed behind the requantizer."""
+        """Whether late fields of the feature are still needed behind the requantizer."""
         del engine
         return False
 
@@ -212,7 +212,7 @@ class Feature:
         return 0.0
 
     def differences(self, built: Feature) -> Iterator[str]:
-        """Yield what a bitstream's feature does not have that other weights want."""
+        """Yield the values that other weights want and a bitstream's feature does not have."""
         for own in fields(self):
             wanted, there = getattr(self, own.name), getattr(built, own.name)
             if most := own.metadata.get("most"):
@@ -222,11 +222,11 @@ class Feature:
                 yield f"its {own.name} is {wanted}, there {there}"
 
     def kept_values(self) -> Fields:
-        """Return what follows from the weights, by the names in a plan."""
+        """Return the values that follow from the weights, by the names in a plan."""
         return {name: getattr(self, own) for name, own in self.kept_names().items()}
 
     def with_kept(self, kept: AttributeMap) -> Self:
-        """Return it with what follows from other weights, by the names in a plan."""
+        """Return the feature with values that follow from other weights, by the names in a plan."""
         return replace(self, **{own: kept[name] for name, own in self.kept_names().items()})
 
     @classmethod

@@ -58,7 +58,7 @@ class Record:
 
     @classmethod
     def facts(cls) -> Mapping[str, Fact]:
-        """Return what its fields are, by name."""
+        """Return the facts of the record's fields, by name."""
         return {own.name: own.metadata["fact"] for own in fields(cls)}
 
     def values(self) -> Mapping[str, int]:

@@ -25,7 +25,7 @@ _WIDE_LUTS = 4.0
 
 @dataclass(frozen=True, kw_only=True)
 class WeightWidth(Record):
-    """How wide the weights of a layer are."""
+    """Width of the weights of a layer."""
 
     halves: int = fact("weights have 4 bits: two words of them are one in memory", bits=1,
                        constant=True)  # fmt: skip

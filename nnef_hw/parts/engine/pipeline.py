@@ -22,7 +22,7 @@ FeatureT = TypeVar("FeatureT", bound=Feature)
 
 @dataclass(frozen=True, eq=False)
 class EnginePipeline:
-    """How many cycles what an engine does takes; none of it ever waits inside."""
+    """Cycles of the engine's steps; none of these ever waits inside."""
 
     engine: EngineSizes
     array: MultiplierArray

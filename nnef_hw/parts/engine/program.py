@@ -43,7 +43,7 @@ QUANTITIES = ("read", "y", "x", "weight", "constant", "write")
 
 
 class Kind(IntEnum):
-    """What an instruction of the program does."""
+    """Kind of an instruction of the program."""
 
     LOAD = 0
     """Take a tensor from the input."""
@@ -107,7 +107,7 @@ class Layout:
 
     @cached_property
     def parameters(self) -> Mapping[str, tuple[int, int]]:
-        """Where the other fields are: row behind those of the loops, and lowest bit.
+        """Place of each other field: row behind those of the loops, and lowest bit.
 
         What results on their way need comes last, and so late that what is in the first row, and
         tells whether to wait for them, is there.

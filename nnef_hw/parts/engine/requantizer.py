@@ -19,7 +19,7 @@ _SERIAL_LUTS = 100
 
 @dataclass(frozen=True, kw_only=True)
 class Requantized(Record):
-    """How sums become codes, besides their biases and factors."""
+    """Way from sums to codes, besides their biases and factors."""
 
     zero_point: int = fact(
         "the code of 0.0", bits=CODE_BITS, late=True, constant=True, trained=True
@@ -30,7 +30,7 @@ class Requantized(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Rounding(Record):
-    """How often results are rounded."""
+    """Number of times that results are rounded."""
 
     rounds_once: int = fact("the first rounding is left out", bits=1, late=True, constant=True)
 

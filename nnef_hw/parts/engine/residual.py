@@ -37,7 +37,7 @@ class AddedPlace(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class AddedFactors(Record):
-    """What both codes are multiplied with, and what is added."""
+    """Factors of both codes, and the number added."""
 
     own_factor: int = fact(
         "factor of the layer's own codes", late=True, signed=True, constant=True, trained=True
@@ -168,7 +168,7 @@ class TensorSums(Feature):
 
 @dataclass(frozen=True, kw_only=True)
 class SharedBank(Feature):
-    """What is added may be in the bank that is read, for which no word is issued."""
+    """An operand that is added may be in the bank that is read, for which no word is issued."""
 
     label = "sums of tensors in a bank that is read"
     says = (Sharing,)

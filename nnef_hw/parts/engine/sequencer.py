@@ -16,7 +16,7 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True)
 class Doing(Record):
-    """What an instruction does."""
+    """Activity of an instruction."""
 
     kind: int = fact(
         "0: load a tensor; 1: run a layer, or a part of one; 2: send a tensor; 3: send one through "

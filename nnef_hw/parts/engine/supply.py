@@ -22,7 +22,7 @@ _FEED_LUTS = 300
 
 @dataclass(frozen=True, kw_only=True)
 class PacketSizes(Record):
-    """What comes with an instruction, and is freed when it ends."""
+    """Sizes of the packets that come with an instruction, and are freed when the packets end."""
 
     weights: int = fact("words of weights that it takes")
     constants: int = fact("groups of biases and factors that it takes")

@@ -120,13 +120,13 @@ class StreamUnit:
         return {name: getattr(self.part, name) for name in self.part.trained_sizes}
 
     def with_sizes(self, sizes: Mapping[str, int]) -> StreamUnit:
-        """Return it with such numbers of other weights."""
+        """Return the unit with such numbers of other weights."""
         part: Part = replace(self.part, **sizes)
         bits = part.constant_bits if isinstance(part, SharedNormalize) else 0
         return replace(self, part=part, constant_bits=bits)
 
     def differences(self, built: StreamUnit) -> Iterator[str]:
-        """Yield what a bitstream's unit does not have that other weights want."""
+        """Yield the values that other weights want and a bitstream's unit does not have."""
         own, there = self.part, built.part
         if type(own) is not type(there) or self.with_sizes(built.sizes).part != there:
             yield f"its {own.label} unit has another size or format"

@@ -17,7 +17,7 @@ __all__ = ["TableSum"]
 
 @dataclass(frozen=True, kw_only=True)
 class TableSum(TwoOperands):
-    """Its contents are ``entries`` of both operands, lowest code first.
+    """Table of sums: its contents are ``entries`` of both operands, lowest code first.
 
     Parameters
     ----------

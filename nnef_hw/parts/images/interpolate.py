@@ -75,7 +75,7 @@ class Interpolate(Part):
 
     @property
     def memory(self) -> Tiling:
-        """Its memory."""
+        """Memory of the interpolation."""
         return tile_memory(self.ram, LINES * self.line, self.bits)
 
     @property

@@ -1,4 +1,4 @@
-"""What Upsample, DepthToSpace and Transpose share: a memory that is read in another order."""
+"""A memory that is read in another order: shared by Upsample, DepthToSpace and Transpose."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Reorder(Part):
 
     @property
     def memory(self) -> Tiling:
-        """Its memory."""
+        """Memory of the reordering."""
         return tile_memory(self.ram, self.memory_depth, self.bits)
 
     @property

@@ -30,7 +30,7 @@ OFFER_CYCLES = PAD_CYCLES + 3
 
 
 class PinState(NamedTuple):
-    """What a cycle shows at the pins.
+    """Levels of the pins in a cycle.
 
     Attributes
     ----------
@@ -246,7 +246,7 @@ class FlashReader(Reader):
         return FlashWords(self) if self.queue is None else QueuedFlashWords(self)
 
     def _estimate(self, device: Device) -> Resources:
-        """Estimate it, with a queue in block RAM."""
+        """Estimate the reader, with a queue in block RAM."""
         found = super()._estimate(device)
         return found if self.queue is None else found + self.queue.resources(device)
 

@@ -1,4 +1,4 @@
-"""When the words of a reader of SPI flash come."""
+"""Times at which the words of a reader of SPI flash come."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FEW = 8
 
 
 class FlashTiming(Protocol):
-    """What the cycles of a reader follow from."""
+    """Timing of a reader of SPI flash: numbers that its cycles follow from."""
 
     @property
     def words(self) -> int:
@@ -26,7 +26,7 @@ class FlashTiming(Protocol):
 
     @property
     def once(self) -> int:
-        """How many of these, the first ones, only the first read brings."""
+        """Number of words, the first ones, that only the first read brings."""
 
     @property
     def word_cycles(self) -> int:
@@ -54,7 +54,7 @@ class FlashTiming(Protocol):
 
 
 class FlashWords:
-    """When the words of a :class:`FlashReader` come: a consumer's cycles in, the reader's out.
+    """Words of a :class:`FlashReader` in time: a consumer's cycles in, the reader's out.
 
     Word k's pulses begin in ``s[k] = max(s[k-1] + word_cycles, x[k-depth] + 1)``, where x are the
     cycles in which words were taken; it is offered in ``max(s[k] + word_cycles + 4, x[k-1] + 1)``.
@@ -147,7 +147,7 @@ class FlashWords:
 
 
 class QueuedFlashWords(FlashWords):
-    """The same with a queue of hundreds of words, of which a consumer takes many at a time."""
+    """Words of a reader with a long queue, of which a consumer takes many at a time."""
 
     def take_all(self, count: int, wanted: int) -> int:
         """Take so many words as they come, none before a cycle; return the cycle of the last one.

@@ -1,4 +1,4 @@
-"""What readers of memories beside the FPGA have in common: an image, word after word."""
+"""Readers of memories beside the FPGA give an image, word after word."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Reader", "ReaderWords", "check_left"]
 
 
 def check_left(count: int, left: int) -> None:
-    """Check that of a read so many words are left to be taken.
+    """Check that a read has so many words left to be taken.
 
     Raises
     ------
@@ -29,7 +29,7 @@ def check_left(count: int, left: int) -> None:
 
 
 class ReaderWords(Protocol):
-    """When the words of a :class:`Reader` come: a consumer's cycles in, the reader's out.
+    """Words of a :class:`Reader` in time: a consumer's cycles in, the reader's out.
 
     Cycles count from the first one after a reset.
     """
@@ -96,7 +96,7 @@ class Reader(Part):
     words: int
 
     def make_pads(self) -> Hardware:
-        """Return what is between it and the pins (:class:`nnef_hw.rtl.readers.pads.Pads`)."""
+        """Return the hardware between reader and pins (:class:`nnef_hw.rtl.readers.pads.Pads`)."""
         module, _, name = self.pads.partition(":")
         return getattr(import_module(module), name)(self)
 

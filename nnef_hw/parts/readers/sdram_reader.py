@@ -120,7 +120,7 @@ class SdramReader(Reader):
 
     @cached_property
     def refresh_cycles(self) -> int:
-        """From one refresh that is due to the next."""
+        """Cycles from one refresh that is due to the next."""
         return math.floor(self.chip.refresh_us * self.clock_mhz)
 
     @property
@@ -137,7 +137,7 @@ class SdramReader(Reader):
         )  # fmt: skip
 
     def burst_cycles(self, words: int) -> int:
-        """From the beginning of a burst to the next command."""
+        """Cycles from the beginning of a burst to the next command."""
         return self.active_cycles + GRANULE * _granules(words) + self.precharge_cycles
 
     @cached_property
@@ -168,7 +168,7 @@ class SdramReader(Reader):
 
     @cached_property
     def first_read_cycles(self) -> int:
-        """From the ``READ`` that is decided on to its word in the queue."""
+        """Cycles from the ``READ`` that is decided on to its word in the queue."""
         return 1 + self.cas_latency + PAD_CYCLES
 
     @property
@@ -207,7 +207,7 @@ def _granules(words: int) -> int:
 
 
 class SdramWords:
-    """When the words of a :class:`SdramReader` come: a consumer's cycles in, the reader's out.
+    """Words of a :class:`SdramReader` in time: a consumer's cycles in, the reader's out.
 
     Between commands it decides in some cycle t what comes next. A refresh is due in every multiple
     of ``refresh_cycles``; if one is, it decides again in ``t + refresh_command_cycles``. Otherwise,

@@ -93,7 +93,7 @@ class SplitReader(Reader, of_parts=True):
 
 
 class SplitWords:
-    """When the halves of a :class:`SplitReader` come: a consumer's cycles in, the reader's out.
+    """Halves of a :class:`SplitReader` in time: a consumer's cycles in, the reader's out.
 
     A word is taken with its upper half, in the cycle after that of its lower one or later.
 

@@ -20,7 +20,7 @@ __all__ = ["Lanes", "side_by_side"]
 
 @dataclass(frozen=True, kw_only=True)
 class Lanes(Part, of_parts=True):
-    """As many copies of a part that computes channel by channel as there are codes in a beat.
+    """Copies of a part that computes channel by channel, one for each code of a beat.
 
     A copy takes every ``lanes``-th channel, and all move in step: none looks at codes to decide
     when. Its contents are those of all copies; ``each`` are those that differ, by lane.
@@ -51,7 +51,7 @@ class Lanes(Part, of_parts=True):
 
     @property
     def label(self) -> str:  # type: ignore[override]
-        """What a copy is called."""
+        """Name of a copy."""
         return self.part.label
 
     @property
@@ -92,7 +92,7 @@ class Lanes(Part, of_parts=True):
     def compute(
         self, *operands: IntArray, each: Sequence[AttributeMap] = (), **contents: Content
     ) -> IntArray:
-        """Return what every copy makes of its lane of the operands [beats, lanes]."""
+        """Return the results of every copy for its lane of the operands [beats, lanes]."""
         own = each or [{}] * self.lanes
         results = [
             self.part.compute(*(x[:, n : n + 1] for x in operands), **contents, **mine)

@@ -63,7 +63,7 @@ class Pipeline(Part):
 
     @property
     def queue_features(self) -> Mapping[str, float]:
-        """What the LUTs of the queue are for."""
+        """Uses of the LUTs of the queue."""
         rows = max(1, self.depth // LUT_RAM_WORDS) if self.lut_ram else self.depth
         return {"queue bits": rows * self.queue_bits, "stages": self.stages}
 

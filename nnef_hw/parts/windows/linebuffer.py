@@ -128,7 +128,7 @@ class LineBuffer(WindowPart):
 
     @property
     def memory(self) -> Tiling:
-        """Its memory."""
+        """Memory of the line buffer."""
         return tile_memory(self.ram, self.depth, self.bits * self.lanes)
 
     @property
@@ -175,7 +175,7 @@ class LineBuffer(WindowPart):
 
     @property
     def waits(self) -> int:
-        """How often per frame its reader waits for words that had no room before."""
+        """Number of waits per frame of the reader for words that had no room before."""
         return _missing_words(self.window, self.depth)[1]
 
     @property

@@ -19,7 +19,7 @@ FIRST_FRAMES = 12
 
 
 def predict_work(plan: StreamingPlan, begin: int, end: int, frames: int) -> tuple[Work, ...]:
-    """Return what every block does after ``begin`` frames have left until ``end`` have.
+    """Return the work of every block after ``begin`` frames have left until ``end`` have.
 
     That of a run of ``frames`` without a pause. Where a layer gains on a slower one behind it until
     all memory between them is full, it is not the same for ever.

@@ -312,7 +312,7 @@ class Network:
 
     @property
     def events(self) -> int:
-        """What has been simulated so far: codes and words that entered or left a memory."""
+        """Number of events simulated so far: codes and words that entered or left a memory."""
         return sum(len(log.times) for log in self.kernel.logs)
 
     def _give(self, tensor: str, stream: Stream, readers: Counter[str]) -> None:

@@ -1,4 +1,4 @@
-"""What feeds and drains an accelerator in the simulation of its beats."""
+"""Borders feed and drain an accelerator in the simulation of its beats."""
 
 from __future__ import annotations
 

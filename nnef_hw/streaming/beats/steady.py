@@ -47,7 +47,7 @@ class Series(Protocol):
 
 
 class Steady(NamedTuple):
-    """How frames leave an accelerator in the long run.
+    """The steady state in which frames leave an accelerator in the long run.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What layers with weights have in common: data, arrays, and what stands behind these."""
+"""Layers with weights share their data, arrays, and the parts behind these."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class ArrayFolding(RequantizerFolding):
         return (*queue, requantizer)
 
     def in_front(self, buffer: WindowPart, device: Device) -> tuple[Part, ...]:
-        """Return what beats pass before a line buffer.
+        """Return the parts that beats pass before a line buffer.
 
         Whether this takes one is told by registers, but what gives it, and all in front of that,
         may be far away.
@@ -124,7 +124,7 @@ class SummingLayer(StreamLayer[F]):
 
     @property
     def fits_dsp(self) -> bool:
-        """Whether its codes and weights are narrow enough for products in DSP blocks."""
+        """Whether codes and weights are narrow enough for products in DSP blocks."""
         return max(self.source.bits, self.w_bits) <= DSP_BITS
 
     @property
@@ -204,7 +204,7 @@ class ArrayLayer(SummingLayer[F]):
         return int(self.weights[0].size)
 
     def array_contents(self, weights: NDArray[np.int64], bias: NDArray[np.int64]) -> Contents:
-        """Return what the parts of an array hold."""
+        """Return the contents of the parts of an array."""
         requantize = requant_contents(self.requant, bias.tolist(), self.result_lanes)
         return {"array": {"weights": weights}, "requantize": requantize}
 

@@ -58,7 +58,7 @@ class ContractionFolding(ArrayFolding):
 
     @depends_on("lanes")
     def packing(self, layer: ContractionLayer, device: Device) -> tuple[Pack, ...]:
-        """Return what makes beats of codes."""
+        """Return the parts that make beats of codes."""
         del device
         return layer.packing(layer.in_channels, self.lanes)
 
@@ -101,7 +101,7 @@ class ContractionFolding(ArrayFolding):
         )  # fmt: skip
 
     def parts(self, layer: ContractionLayer, device: Device) -> tuple[Part, ...]:
-        """Return what a layer is made of."""
+        """Return the parts of a layer."""
         buffer, array = self.buffer(layer, device), self.array(layer, device)
         before = *self.packing(layer, device), *self.in_front(buffer, device)
         return (*before, buffer, array, *self.behind(layer, device))

@@ -39,7 +39,7 @@ class DotFolding(TapFolding):
         return View(window, layer.in_channels, layer.in_channels)
 
     def contents(self, layer: ConvLayer) -> Contents:
-        """Return what its parts hold."""
+        """Return the contents of the folding's parts."""
         weights = layer.weights.reshape(layer.out_channels, -1)
         return layer.array_contents(weights, layer.bias)
 

@@ -43,7 +43,7 @@ MOST_GROUPED = 16
 
 
 class Sized(Protocol):
-    """What decides how large an array is useful: channels, codes per beat, bits of weights."""
+    """Measures of a useful array: channels, codes per beat, bits of weights."""
 
     @property
     def operand_lanes(self) -> int: ...
@@ -102,7 +102,7 @@ class SystolicFolding(ArrayFolding):
 
     @depends_on("lanes", "parallel")
     def packing(self, layer: AnyFilter, device: Device) -> tuple[Pack, ...]:
-        """Return what makes beats of codes."""
+        """Return the parts that make beats of codes."""
         del device
         lanes = layer.in_channels if self.parallel else self.lanes
         return layer.packing(layer.in_channels, lanes)
@@ -132,7 +132,7 @@ class SystolicFolding(ArrayFolding):
         )  # fmt: skip
 
     def parts(self, layer: AnyFilter, device: Device) -> tuple[Part, ...]:
-        """Return what a layer is made of."""
+        """Return the parts of a layer."""
         buffer, array = self.buffer(layer, device), self.array(layer, device)
         before = *self.packing(layer, device), *self.in_front(buffer, device)
         return (*before, buffer, array, *self.behind(layer, device))
@@ -148,7 +148,7 @@ class SystolicFolding(ArrayFolding):
         return max(reading + window.words - window.out_pixels, layer.beats)
 
     def contents(self, layer: AnyFilter) -> Contents:
-        """Return what its parts hold."""
+        """Return the contents of the folding's parts."""
         return layer.array_contents(self.weights(layer), self.bias(layer))
 
     def weights(self, layer: AnyFilter) -> NDArray[np.int64]:
@@ -156,7 +156,7 @@ class SystolicFolding(ArrayFolding):
         return window_weights(layer, self.lanes, parallel=self.parallel)
 
     def bias(self, layer: AnyFilter) -> NDArray[np.int64]:
-        """Return what is added to the array's sums."""
+        """Return the numbers added to the array's sums."""
         if not self.fast:
             return layer.bias
         source = layer.source

@@ -65,7 +65,7 @@ class TapFolding(ArrayFolding, ABC):
 
     @depends_on("lanes")
     def packing(self, layer: AnyArray, view: View, device: Device) -> tuple[Pack, ...]:
-        """Return what makes beats of codes."""
+        """Return the parts that make beats of codes."""
         del device
         return layer.packing(view.channels, view.lanes)
 
@@ -109,10 +109,10 @@ class TapFolding(ArrayFolding, ABC):
 
     @abstractmethod
     def view(self, layer: Any) -> View:
-        """Return what the array sees of a layer's windows."""
+        """Return the array's view of a layer's windows."""
 
     def parts(self, layer: AnyArray, device: Device) -> tuple[Part, ...]:
-        """Return what a layer is made of."""
+        """Return the parts of a layer."""
         view = self.view(layer)
         buffer, array = self.buffer(layer, view, device), self.array(layer, device)
         before = *self.packing(layer, view, device), *self.in_front(buffer, device)

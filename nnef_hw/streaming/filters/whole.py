@@ -60,7 +60,7 @@ class MatrixFolding(Folding):
         )  # fmt: skip
 
     def parts(self, layer: AnyFilter, device: Device) -> tuple[MatrixProduct]:
-        """Return what a layer is made of."""
+        """Return the only part of a layer."""
         return (self.product(layer, device),)
 
     def cycles(self, layer: AnyFilter, device: Device) -> int:
@@ -69,7 +69,7 @@ class MatrixFolding(Folding):
         return layer.window.out_pixels
 
     def contents(self, layer: AnyFilter) -> Contents:
-        """Return what its parts hold: nothing, all constants are in the adders."""
+        """Return the contents of the folding's parts: none, all constants are in the adders."""
         del layer
         return {}
 

@@ -82,37 +82,37 @@ class Block:
 
     @property
     def tensor(self) -> str:
-        """Name of what it computes."""
+        """Name of the tensor that the block computes."""
         return self.layer.tensor
 
     @property
     def sources(self) -> tuple[Operand, ...]:
-        """Where its operands come from."""
+        """Sources of the block's operands."""
         return tuple(map(Operand, self.layer.sources, self.fifos))
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
-        """What it is made of, in stream order, without FIFOs."""
+        """Parts of the block, in stream order, without FIFOs."""
         return self.layer.parts(self.folding, self.device)
 
     @cached_property
     def joins(self) -> int:
-        """Which of its parts takes the operands beside the first one."""
+        """Number of the part that takes the operands beside the first one."""
         return self.layer.joins(self.parts)
 
     @property
     def timing(self) -> Hashable:
-        """The same for all blocks of a layer that move their items in the same cycles."""
+        """Value equal for all blocks of a layer that move their items in the same cycles."""
         return id(self.layer), self.fifos, tuple(part.timing for part in self.parts)
 
     @property
     def closes_loop(self) -> bool:
-        """Whether its operands come from blocks behind it, a frame later."""
+        """Whether operands come from blocks behind this one, a frame later."""
         return self.layer.closes_loop
 
     @property
     def leads(self) -> bool:
-        """Whether it gives codes of a frame before it takes any: after reset, by itself."""
+        """Whether the block gives codes of a frame before any is taken: after reset, by itself."""
         return self.layer.leads or (self.buffer is not None and self.buffer.window.leads)
 
     @property
@@ -122,12 +122,12 @@ class Block:
 
     @property
     def buffer(self) -> WindowPart | None:
-        """Its line buffer."""
+        """Line buffer of the block."""
         return next((part for part in self.parts if isinstance(part, WindowPart)), None)
 
     @property
     def worker(self) -> int:
-        """Which of its parts takes the words that it works on: that behind the line buffer."""
+        """Number of the part that takes the words to work on: the one behind the line buffer."""
         buffers = [n for n, part in enumerate(self.parts) if isinstance(part, WindowPart)]
         return buffers[0] + 1 if buffers else 0
 
@@ -153,12 +153,12 @@ class Block:
 
     @cached_property
     def in_dsp(self) -> int:
-        """How many of them are in DSP blocks."""
+        """Number of the multipliers that are in DSP blocks."""
         return self.multipliers - sum(part.in_logic for part in self.parts)
 
     @property
     def instance(self) -> str:
-        """Name of its instance in the accelerator: a Verilog identifier."""
+        """Name of the block's instance in the accelerator: a Verilog identifier."""
         name = re.sub(r"\W", "_", self.name)
         return name if re.match(r"[A-Za-z_]", name) else f"layer_{name}"
 
@@ -183,7 +183,7 @@ class Block:
 
     @property
     def _places(self) -> str:
-        """Say where its multipliers are."""
+        """Say where the block's multipliers are."""
         if not self.in_dsp:
             return "logic"
         if self.in_dsp == self.multipliers:
@@ -192,7 +192,7 @@ class Block:
 
     @property
     def shape(self) -> dict[str, int]:
-        """Its multipliers: ``rows``, ``lanes``, ``taps``, ``lines``."""
+        """Shape of the block's multipliers: ``rows``, ``lanes``, ``taps``, ``lines``."""
         return self.folding.shape
 
     @property

@@ -1,4 +1,4 @@
-"""What the layers of a network may use of a device, beside the host link."""
+"""A budget says how much of a device the layers of a network may use, beside the host link."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LAYER_COUNTERS = Resources(lut=105, ff=57)
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What the layers may use together."""
+    """Resources that the layers may use together."""
 
     lut: int
     dsp: int
@@ -43,7 +43,7 @@ class Budget:
         )
 
     def less(self, used: Resources) -> Budget:
-        """Return what is left."""
+        """Return the resources that are left."""
         return Budget(
             self.lut - used.lut,
             self.dsp - used.dsp,
@@ -53,7 +53,7 @@ class Budget:
 
 
 def budget_of(device: Device, link: Resources, share: float) -> Budget:
-    """Return what the host link leaves of a device, of whose LUTs that share may be used."""
+    """Return the resources that the host link leaves of a device, with that share of its LUTs."""
     return Budget(
         lut=int(device.lut * share) - link.lut,
         dsp=device.dsp,
@@ -87,12 +87,12 @@ def border_resources(
 
 
 def total_resources(blocks: Sequence[Block]) -> Resources:
-    """Return what blocks use together."""
+    """Return the resources that blocks use together."""
     return Resources.total(block.resources for block in blocks)
 
 
 def queue_resources(blocks: Sequence[Block], device: Device) -> Resources:
-    """Return what the FIFOs in front of blocks use together."""
+    """Return the resources of all FIFOs in front of blocks."""
     return sum(
         (
             replace(block, device=device).fifo(n).resources(device)

@@ -1,4 +1,4 @@
-"""How much of a device's logic a design may fill."""
+"""Shares of a device's logic that a design may fill."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the streaming architecture has no hardware for, though the fixed model computes it."""
+"""Operators that streaming has no hardware for, though the fixed model computes them."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ class EltwiseLayer(StreamLayer[F]):
 
     @abstractmethod
     def operator_contents(self, folding: F) -> Contents:
-        """Return what the operator and what is behind it are filled with."""
+        """Return the contents of the operator and of the part behind."""
 
     @property
     def formats(self) -> AttributeMap:

@@ -1,4 +1,4 @@
-"""What every stream layer answers: how it may be folded, of which parts it then is, its cycles."""
+"""Every stream layer answers alike: its foldings, the parts of each, its cycles."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ Contents = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True, kw_only=True)
 class Folding:
-    """What the solver chooses of a layer; this one is for layers that leave nothing to choose."""
+    """Choice of the solver for a layer; this one is for layers that leave nothing to choose."""
 
     classes: ClassVar[dict[str, type[Folding]]] = {}
 
     def __init_subclass__(cls) -> None:
-        """Make it known by name, as plans name it."""
+        """Register the folding by name, as plans name it."""
         super().__init_subclass__()
         Folding.classes[cls.__name__] = cls
 
@@ -128,7 +128,7 @@ class StreamLayer(ABC, Generic[F]):
 
     @property
     def tensor(self) -> str:
-        """Name of what it computes."""
+        """Name of the tensor that the layer computes."""
         return self.node.outputs[0]
 
     @property
@@ -157,14 +157,14 @@ class StreamLayer(ABC, Generic[F]):
 
     @abstractmethod
     def parts(self, folding: F, device: Device) -> tuple[Part, ...]:
-        """Return what it is made of, in stream order; the first part takes the operands."""
+        """Return the parts of the layer, in stream order; the first part takes the operands."""
 
     @abstractmethod
     def cycles(self, folding: F, device: Device) -> int:
         """Cycles per frame when it is never starved or blocked."""
 
     def contents(self, folding: F) -> Contents:
-        """Return what its parts are filled with."""
+        """Return the contents of the layer's parts."""
         del folding
         return {}
 
@@ -316,7 +316,7 @@ class StreamContext(Generic[L]):
 
     @property
     def common(self) -> Fields:
-        """The same, with the formats of the first operand and of the result."""
+        """Fields common to layers, with the formats of the first operand and of the result."""
         return {**self.names, "source": self.layer.source, "target": self.layer.target}
 
 

@@ -57,7 +57,7 @@ class RunningPoolFolding(RequantizerFolding):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Pool(StreamLayer[F]):
-    """What pools have in common.
+    """Base of pools.
 
     ``positions`` [row, column] tells which mult of ``requant`` a result takes, if it has several.
     Without ``requant`` it is a maximum.

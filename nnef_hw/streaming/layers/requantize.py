@@ -94,7 +94,7 @@ def make_requantizer(
 def requant_contents(
     requant: Requant | TfliteRequant, bias: list[int], lanes: int = 1
 ) -> AttributeMap:
-    """Return what a requantizer is filled with, of ``lanes`` channels in a beat."""
+    """Return the contents of a requantizer with ``lanes`` channels in a beat."""
     if lanes == 1:
         return {"requant": requant, "bias": bias}
     every = [slice(n, None, lanes) for n in range(lanes)]

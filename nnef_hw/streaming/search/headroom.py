@@ -1,4 +1,4 @@
-"""What it would take to halve the initiation interval."""
+"""Headroom says what it would take to halve the initiation interval."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Headroom:
-    """What the next faster design would be, and what keeps it from being built.
+    """The next faster design, and the limits that keep it from being built.
 
     Parameters
     ----------

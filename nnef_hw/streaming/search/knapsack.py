@@ -93,7 +93,7 @@ def least(tables: Sequence[Table], limits: Table, resource: int) -> int | None:
 
 
 class _Reduced:
-    """The same with what every layer takes at least taken off, and without useless options.
+    """Options less the least of every layer, and without useless ones.
 
     Attributes
     ----------

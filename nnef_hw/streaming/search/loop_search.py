@@ -49,7 +49,7 @@ class _Change(NamedTuple):
 
     @property
     def promise(self) -> float:
-        """What it may gain at most, for what it takes."""
+        """Most that a change may gain, for the resources that it takes."""
         return self.cycles / self.share
 
     def joined(self, other: _Change) -> _Change:

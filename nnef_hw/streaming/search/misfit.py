@@ -64,17 +64,17 @@ class Misfit:
 
     @cached_property
     def budget(self) -> Budget:
-        """What the layers may use."""
+        """Resources that the layers may use."""
         return self._budget(self.target)
 
     @cached_property
     def limits(self) -> Table:
-        """The same as an array."""
+        """Resources that the layers may use, as an array."""
         return _limits(self.budget)
 
     @cached_property
     def tables(self) -> list[Table]:
-        """What the options of every layer use."""
+        """Resources that the options of every layer use."""
         return _tables(self.options)
 
     @property
@@ -84,7 +84,7 @@ class Misfit:
 
     @cached_property
     def _needed(self) -> NDArray[np.int64]:
-        """What every layer needs at least of every resource."""
+        """Resources that every layer needs at least."""
         return np.array([table.min(axis=0) for table in self.tables])
 
     def smallest(self) -> list[Block]:
@@ -98,7 +98,7 @@ class Misfit:
         return [layer[n] for layer, n in zip(self.options, chosen, strict=True)]
 
     def too_slow(self, target_fps: float, clock: float, found: int | None) -> ShortageError:
-        """Say what is short of a rate, with wider streams as well.
+        """Say which resources are short of a rate, with wider streams as well.
 
         Parameters
         ----------
@@ -133,7 +133,7 @@ class Misfit:
         )
 
     def _what_is_short_of(self, wanted: int, tried: Sequence[Sequence[Sequence[Block]]]) -> str:
-        """Say what so few cycles would take, with the widest streams by which every layer can."""
+        """Say which resources so few cycles would take, with the widest streams for every layer."""
         quick = [
             [[block for block in layer if block.cycles <= wanted] for layer in options]
             for options in tried
@@ -152,7 +152,7 @@ class Misfit:
         return f"; for {wanted:,} {misfit._one_short() or misfit._together_short()}"
 
     def error(self, design: Sequence[Block] = ()) -> ShortageError:
-        """Say what is lacking.
+        """Say which resources are lacking.
 
         Parameters
         ----------
@@ -184,7 +184,7 @@ class Misfit:
         return f"it takes {text}" + (f"; of the others, {others} would do" if others else "")
 
     def _together_short(self) -> str:
-        """Say what of each resource is needed, given the others."""
+        """Say how much of each resource is needed, given the others."""
         alone = self._needed.sum(axis=0).tolist()
         each = ", ".join(filter(None, (self._of(alone[n], n) for n in range(len(NAMES)))))
         text = f"each resource by itself would do ({each}), but not all together: "
@@ -255,7 +255,7 @@ def weight_bits(network: LayerGraph) -> dict[str, int]:
 
 
 def weight_room(target: Target) -> WeightRoom:
-    """Return what a device holds of weights, which may be in logic as well."""
+    """Return the room of a device for weights, which may be in logic as well."""
     device = target.device
     bits = device.bram * prod(device.ram.shapes[0]) + BITS_PER_LUT * device.lut
     return WeightRoom(ARCH, bits, "block RAMs and LUTs")

@@ -141,7 +141,7 @@ class Search:
         return candidates[high]
 
     def _intervals(self) -> list[int]:
-        """List what an interval may be: the cycles of some option, and no less than the floor."""
+        """List the intervals to try: the cycles of some option, and no less than the floor."""
         costs = np.unique(np.concatenate(self.cycles))
         intervals: list[int] = costs[costs >= self.floor].tolist()
         return intervals
@@ -271,7 +271,7 @@ class Search:
 def fullness(
     lut: NDArray[np.float64], bram: NDArray[np.float64], *, long_wires: bool
 ) -> NDArray[np.float64]:
-    """Return what designs cost that take these shares of the LUTs and block RAMs of a device."""
+    """Return the cost of designs that take these shares of the LUTs and block RAMs of a device."""
     costs = LUT_WEIGHT * lut**2 + bram**2
     return costs + BRIM_WEIGHT * np.maximum(0, bram - BRIM) ** 2 if long_wires else costs
 
@@ -307,7 +307,7 @@ def _padded(tables: Sequence[Array]) -> NDArray[np.float64]:
 
 
 def _cycles_of_macs(blocks: Sequence[Block]) -> tuple[int, int]:
-    """Return what a design could do in the time of a frame: MACs, all multipliers busy; and cycles.
+    """Return the work of a design in a frame's time: MACs, all multipliers busy; and cycles.
 
     A pair of products in one multiplier is no better than two multipliers.
     """

@@ -1,4 +1,4 @@
-"""What ONNX's IR demands of graphs: unique definitions, and definitions before uses."""
+"""Demands of ONNX's IR on graphs: unique definitions, and definitions before uses."""
 
 from __future__ import annotations
 

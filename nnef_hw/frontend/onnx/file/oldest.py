@@ -77,7 +77,7 @@ def _add_input(graph: GraphProto, node: NodeProto, used: set[str], values: list[
 
 
 def _cast(graph: GraphProto, node: NodeProto, used: set[str]) -> None:
-    """Before opset 6 the type was written as a word."""
+    """Replace the type of a cast by a number: before opset 6 it was a word."""
     from onnx import TensorProto
 
     del graph, used
@@ -91,7 +91,7 @@ def _cast(graph: GraphProto, node: NodeProto, used: set[str]) -> None:
 
 
 def _concat(graph: GraphProto, node: NodeProto, used: set[str]) -> None:
-    """Before opset 4 the axis was 1 if it was left out."""
+    """Write the axis of a concatenation: before opset 4 it was 1 if left out."""
     del graph, used
     if not any(attribute.name == "axis" for attribute in node.attribute):
         node.attribute.add(name="axis", i=1, type=2)

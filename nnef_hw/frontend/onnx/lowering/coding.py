@@ -19,7 +19,7 @@ __all__ = ["Coding", "read_coding"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Coding:
-    """How integers stand for real numbers: ``scale * (code - zero_point)``.
+    """A coding gives integers a meaning as real numbers: ``scale * (code - zero_point)``.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class Coding:
 
     @property
     def quantization(self) -> Quantization | None:
-        """The same as a line of ``graph.quant``; None if no number of bits has these limits."""
+        """Return a line of ``graph.quant``; None if no number of bits has these limits."""
         lo, hi = self.limits
         bits = max((hi - lo).bit_length(), 1)
         signed = lo < 0

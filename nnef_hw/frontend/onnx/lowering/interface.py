@@ -1,4 +1,4 @@
-"""What a user wants of a graph: other inputs and results than the file's, constant inputs."""
+"""Wishes of a user for a graph: other inputs and results than the file's, constant inputs."""
 
 from __future__ import annotations
 

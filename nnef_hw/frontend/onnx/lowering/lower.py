@@ -285,7 +285,7 @@ class _Lowering:
         ]
 
     def _disown(self, start: int) -> None:
-        """Tell what nodes from number ``start`` on compute from the values that the graph has."""
+        """Locate the values that nodes from number ``start`` on compute at a node of the file."""
         tensors, nodes = self._builder.tensors, self._builder.nodes
         for name in (name for node in nodes[start:] for name in node.outputs):
             tensors[name] = replace(tensors[name], location=self._location)
@@ -366,7 +366,7 @@ class _Lowering:
 
 
 class _Surroundings:
-    """What a node's subgraphs see: the scope the node stands in."""
+    """Surroundings of a node's subgraphs: the scope the node stands in."""
 
     def __init__(self, lowering: _Lowering, scope: Scope) -> None:
         self._lowering, self._scope = lowering, scope

@@ -33,7 +33,7 @@ def recurrence(call: OnnxCall) -> list[Value] | None:
 
 @dataclass(slots=True)
 class _Turns:
-    """What is known of every turn, by the names in the body."""
+    """Facts that are known of every turn, by the names in the body."""
 
     known: list[dict[str, Value]] = field(default_factory=list)
     picks: dict[str, list[Pick]] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class _Recurrence:
         self._outer.update({name: initial[name] for name in self._body.passed})
 
     def follow(self) -> _Turns | None:
-        """Return what is known of the turns; None if that is not enough."""
+        """Return the facts that are known of the turns; None if that is not enough."""
         call, body = self._call, self._body
         limit = call.optional_number(0, "the number of iterations")
         going = call.optional_number(1, "the condition")

@@ -1,4 +1,4 @@
-"""What is said of a model with problems: each kind once, and how to end it before them."""
+"""Refusals of a model with problems: each kind once, and how to end the graph before them."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def with_cut(
 
 
 def _values_before(graph: OnnxGraph, bad: AbstractSet[str]) -> Iterable[str]:
-    """Yield what the other nodes compute that the bad ones or the user read."""
+    """Yield the values that the other nodes compute and that the bad ones or the user read."""
     wanted = set(graph.outputs)
     wanted.update(
         name

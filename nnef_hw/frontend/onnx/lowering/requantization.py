@@ -75,7 +75,7 @@ class _Rounded(Value):
 
 
 def follow(call: OnnxCall, results: Value | Sequence[Value | None]) -> Value | None:
-    """Return what a node computes, if it is a part of the idiom; None otherwise.
+    """Return the value that a node computes, if the node is a part of the idiom; None otherwise.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the installed ``onnx`` package says of operators: versions, arity, attributes, bodies."""
+"""Facts of the installed ``onnx`` package about operators: versions, arity, attributes, bodies."""
 
 from __future__ import annotations
 

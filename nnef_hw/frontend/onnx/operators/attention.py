@@ -170,7 +170,7 @@ def _attended(
 
 
 def _masked(call: OnnxCall, mask: Value, shape: Sequence[int]) -> Value:
-    """Return what is added to scores: the mask has 1 for places that are seen, or their number."""
+    """Return the number added to scores: a mask has 1 for visible places, or their number."""
     batch, _, rows, columns = shape
     least = call.attr("mask_filter_value")
     if mask.rank == 1 and mask.data is not None and mask.volume == batch:

@@ -137,7 +137,7 @@ def _scores(call: OnnxCall, count: int) -> Value:
 
 
 def _with_features(call: OnnxCall, size: int, count: int) -> str:
-    """Return what helps against coefficients that do not fit the features."""
+    """Return the remedy for coefficients that do not fit the features."""
     features, rest = divmod(size, count)
     if rest or call.required(0).tensor.name not in call.builder.inputs:
         return "export one row of coefficients for each class"

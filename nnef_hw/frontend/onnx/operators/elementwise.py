@@ -272,7 +272,7 @@ def _thresholded_relu(call: OnnxCall) -> Value:
 
 
 def thresholded_relu(call: OnnxCall, x: Value, alpha: float) -> Value:
-    """``x`` where it is greater than alpha, else 0."""
+    """Return ``x`` where that exceeds alpha, else 0."""
     over = call.emit("gt", x, alpha, element=BOOL)
     return call.emit("select", over, x, call.constant(0, x.type), element=x.type)
 

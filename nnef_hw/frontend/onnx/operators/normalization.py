@@ -95,7 +95,7 @@ def layer_normalization(call: OnnxCall) -> list[Value | None]:
 def layer_normalized(
     call: OnnxCall, x: Value, scale: Value, offset: Value | None, axis: int
 ) -> tuple[Value, Value, Value]:
-    """Return what is normalized from an axis on, its mean, and the inverse of its deviation."""
+    """Return normalized values from an axis on, their mean, and the inverse of their deviation."""
     y, mean, inverse = _normalized(call, x, list(range(axis, x.rank)), call.attr("epsilon"))
     y = call.spread("mul", y, scale)
     return y if offset is None else call.spread("add", y, offset), mean, inverse
@@ -108,7 +108,7 @@ def rms_normalization(call: OnnxCall) -> Value:
 
 
 def rms_normalized(call: OnnxCall, x: Value, scale: Value, axis: int) -> tuple[Value, Value]:
-    """Return what is divided by its root mean square from an axis on, and one by that root."""
+    """Return values divided by their root mean square from an axis on, and one by that root."""
     square = call.emit("mean_reduce", call.emit("sqr", x), axes=list(range(axis, x.rank)))
     inverse = call.emit("rsqrt", call.emit("add", square, call.attr("epsilon")))
     return call.spread("mul", call.emit("mul", x, inverse), scale), inverse

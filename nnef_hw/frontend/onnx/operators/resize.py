@@ -23,7 +23,7 @@ _METHODS = {"half_pixel": "symmetric", "asymmetric": "asymmetric", "align_corner
 
 @dataclass(frozen=True, slots=True)
 class _Sampling:
-    """How positions are mapped and values are interpolated, as ONNX names it."""
+    """Mapping of positions and interpolation of values, as ONNX names them."""
 
     coordinates: str
     interpolation: str
