@@ -294,3 +294,14 @@ def test_as_many_pixels_pass_at_once_as_save_cycles(builder, fix):
     )
     assert large.unit_ways > 1 == large.unit_pace
     assert small.unit_ways == 1 < small.unit_pace
+
+
+def test_a_function_of_what_is_moved_as_well(builder, fix, run_engine):
+    """The move comes later, and reads the codes without the function."""
+    x = builder.input("x", (1, 8, 4, 2))
+    y = builder.op("slice", x, axes=[2], begin=[1], end=[3], stride=[1])
+    first = conv(builder, builder.op("sqr", y), 8, 8)
+    moved = conv(builder, builder.op("transpose", y, axes=[0, 2, 1, 3]), 4, 2)
+    graph = fix(builder.build(first, moved))
+    plan = planned(graph)
+    run_engine(plan, graph)

@@ -494,8 +494,10 @@ def _is_read_here(graph: Graph, context: AnyContext, tensor: str) -> bool:
     """Whether a layer alone reads a tensor."""
     aliases = [name for name, stands in context.tensors.items() if stands == tensor]
     readers: list[Node] = [
-        node for name in aliases for node in graph.consumers(name) if not node.has(Trait.MOVES)
-    ]
+        node for name in aliases for node in graph.consumers(name)
+        # moves that are layers of their own read it, too, also those to come
+        if not node.has(Trait.MOVES) or context.tensors.get(node.name) != tensor
+    ]  # fmt: skip
     kept = (*graph.outputs, *(state.result for state in graph.states.values()))
     is_kept = any(context.tensors.get(name) == tensor for name in kept)
     return readers == [context.layer.node] and not is_kept
