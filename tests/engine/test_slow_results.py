@@ -113,6 +113,7 @@ def test_only_where_logic_cells_are_short(short_passes):
     assert roomy.design.result_cycles == 1
     least = int((roomy.resources.lut - 50) / LUT_SHARE)
     small = replace(board, device=replace(board.device, lut=least))
+    assert schedule_engine(short_passes, small, clock_mhz=24.0).design.result_cycles == 4
     plan = schedule_engine(short_passes, small)
     assert plan.design.result_cycles == 8
     assert plan.resources.lut < roomy.resources.lut

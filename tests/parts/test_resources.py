@@ -123,7 +123,7 @@ def test_lut_multipliers_cost_what_the_device_says(board):
     device = find_board(board).device
     in_dsp, in_lut = (replace(ARRAY, in_dsp=dsp).resources(device) for dsp in (4, 0))
     assert in_lut.lut - in_dsp.lut == 4 * device.lut_multiplier
-    assert (in_dsp.dsp, in_lut.dsp) == (4 // device.products_per_dsp, 0)
+    assert (in_dsp.dsp, in_lut.dsp) == (4 // device.products_per_dsp(8), 0)
     assert in_lut.bram == in_dsp.bram
 
 

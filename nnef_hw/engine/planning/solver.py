@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
@@ -36,8 +37,8 @@ RESULTS = (1, 2, 4, 8, 16)
 """Results that may leave per cycle, at most the lanes, one by one where single-port RAM is used."""
 UNIT_PACES = (2, 4, 8, 16)
 """Cycles per code that units may take, instead of one, which have fewer stages then."""
-RESULT_CYCLES = (8,)
-"""Cycles in which a result of the smallest array may leave, instead of one, where LUTs are short.
+RESULT_CYCLES = {4: 24.0, 8: math.inf}
+"""Cycles in which a result of the smallest array may leave, where LUTs are short: up to a clock.
 
 A larger array has more results per pass, which would take as long as with fewer rows. With 4 cycles
 factors of 18 bits have 6 in a cycle: their adders, one behind the other, reach 25 MHz on a UP5K.
@@ -188,8 +189,8 @@ def _with_slow_results(
     plans
         Those whose results leave one by one.
     """
-    device = target.device
-    for cycles in RESULT_CYCLES:
+    device, clock = target.device, clock_mhz or target.clock_mhz
+    for cycles in (cycles for cycles, fastest in RESULT_CYCLES.items() if clock <= fastest):
         fitting = [plan for plan in plans if not list(_short(plan.resources, device))]
         # Where units take the more cycles the fewer LUTs there are, room for them is worth some.
         has_room = fitting and not design.program.units.peers
