@@ -44,9 +44,11 @@ module nnef_hw_product_pair #(parameter X_SIGNED = 1'b0, parameter W_BITS = 8) (
                 block (.clk(clk), .a({a1, 16'b0}), .d({{16{a0[8]}}, a0}), .b(weights), .p(q));
             assign p0 = $signed(q[11:0]);
             assign p1 = $signed(q[40:29]);
-        end else
+        end
+        if (W_BITS > 4) begin : blocks
+`else
+        if (1) begin : blocks
 `endif
-        begin : blocks
             nnef_hw_product #(.BITS(16)) product0 (.clk(clk), .a(a0), .b(b0), .p(p0));
             nnef_hw_product #(.BITS(16)) product1 (.clk(clk), .a(a1), .b(b1), .p(p1));
         end
