@@ -245,7 +245,15 @@ class OneTable(Architecture):
         return True
 
     def plan(
-        self, graph, target, *, clock_mhz=None, target_fps=None, layer_counters=False, batch=1
+        self,
+        graph,
+        target,
+        *,
+        clock_mhz=None,
+        target_fps=None,
+        layer_counters=False,
+        batch=1,
+        by_latency=False,
     ):
         raise_all(self.problems(graph))
         if layer_counters or batch != 1:
