@@ -62,7 +62,7 @@ __all__ = [
 LINKS: tuple[HostLink, ...] = (Uart(), Spi(), Mlperf())
 """Every link to a host, with its options as they are by default."""
 NO_LINK = NoLink()
-"""What stands in the place of a link where there is no host."""
+"""Place of a link where there is no host."""
 DEFAULT_LINK = LINKS[0]
 Wished = TypeVar("Wished", ChosenSink, ChosenSource)
 SINKS: tuple[type[ChosenSink], ...] = (ClassOnLeds, EventPin, EventLed, UartText)

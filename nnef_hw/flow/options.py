@@ -46,7 +46,7 @@ NO_BOARD = "none"
 
 
 Goal = Literal["rate", "latency"]
-"""What a design without a rate is to be good at."""
+"""Aims of a design without a rate: many results per second, or a short latency."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

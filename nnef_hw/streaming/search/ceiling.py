@@ -26,7 +26,7 @@ __all__ = ["Ceiling", "find_ceilings"]
 RESOURCES = ("lut", "dsp", "bram")
 
 _BudgetFor = Callable[[Sequence[Sequence[Block]], Device, Resources], Budget]
-"""What layers with these options may use of a device beside a host link."""
+"""Budget of layers with these options on a device, beside a host link."""
 
 
 @dataclass(frozen=True, slots=True)

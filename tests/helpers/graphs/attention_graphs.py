@@ -174,7 +174,7 @@ class _Encoder:
         return self.linear(y, wide, self.features)
 
     def beside(self, x, function):
-        """What a function gives, added to its operand, with a norm before, behind, or none."""
+        """Add the result of a function to its operand, with a norm before, behind, or none."""
         where = self.pick("before", "behind", "none")
         y = function(self.norm(x) if where == "before" else x)
         y = self.g.op("add", x, y)

@@ -36,7 +36,7 @@ def test_a_slice_of_everything_is_nothing(rng):
 
 @pytest.mark.parametrize("chosen", [True, False])
 def test_a_constant_choice_of_one_operand_everywhere_is_nothing(chosen, rng):
-    """What is not chosen need not be finite; ONNX's Attention guards hidden rows so."""
+    """Values that are not chosen need not be finite; ONNX's Attention guards hidden rows so."""
     g = GraphBuilder()
     x = g.op("tanh", g.input("x", [1, 4]))
     condition = g.constant("c", np.full((1, 1), chosen), dtype="logical")
