@@ -62,7 +62,7 @@ types: $(VENV)/.installed-dev
 
 # About five minutes. ARGS="--quick" leaves out place and route of the ECP5-85F; "--large" and "--engine" build
 # larger networks, "--tang" and "--gw5a" those of other boards. "--refresh-old" measures only what is another
-# design today.
+# netlist today, "--mark-old" nothing: it marks such rows.
 bench: $(VENV)/.installed
 	$(BIN)/python scripts/bench/bench.py $(ARGS)
 

@@ -44,7 +44,10 @@ def main() -> None:
             f"--{name}", action="store_const", dest="name", const=name, help=description
         )
     parser.add_argument(
-        "--refresh-old", action="store_true", help="only rows whose Verilog is another one today"
+        "--refresh-old", action="store_true", help="only rows whose netlist is another one today"
+    )
+    parser.add_argument(
+        "--mark-old", action="store_true", help="measure nothing: mark rows with another netlist"
     )
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "bench")
     parser.add_argument("names", nargs="*", help="only these networks")
@@ -58,9 +61,14 @@ def main() -> None:
             continue
         print(f"{one.label} on {asked.board}...", flush=True)
         recorded = known.get(one.key)
-        if options.refresh_old and recorded and recorded.design == _design(asked):
-            record(replace(recorded, old=False))
-            print("  as it was")
+        if recorded and (options.refresh_old or options.mark_old):
+            is_old = recorded.design != _design(asked)
+            record(replace(recorded, old=is_old))
+            print("  is another one" if is_old else "  as it was", flush=True)
+            if options.mark_old or not is_old:
+                continue
+        elif options.mark_old:
+            print("  was not measured")
             continue
         rows.append(_measure(one.label, asked))
         if "refused" in rows[-1]:
@@ -95,7 +103,7 @@ def _measure(name: str, options: BuildOptions) -> dict[str, Any]:
 
 
 def _design(options: BuildOptions) -> str:
-    """Return the digest of the Verilog that a build makes today."""
+    """Return the digest of what a build makes today."""
     options.out.mkdir(parents=True, exist_ok=True)
     compile_design(options, check_options(options), lambda _: None, Steps(options.out))
     return design_digest(options.out)

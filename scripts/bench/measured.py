@@ -11,7 +11,10 @@ from pathlib import Path
 from typing import Literal
 
 import msgspec
+from netlist_digest import netlist_digest
 
+from nnef_hw.hardware.devices import find_device
+from nnef_hw.host.manifest import IMAGE, read_manifest
 from nnef_hw.report.model.report import Report
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.system.files import digest, write_atomic
@@ -91,9 +94,9 @@ class Measured:
     commit, machine, tools, seed
         Where the figures come from; the seed is that of the placement.
     design
-        Digest of the Verilog; None of a row older than this record.
+        Digest of the netlist that the Verilog describes; None of a row older than this record.
     old
-        Whether the Verilog of the same command has become another one since.
+        Whether the netlist of the same command has become another one since.
     """
 
     network: str
@@ -129,9 +132,14 @@ def record(row: Measured) -> None:
 
 
 def design_digest(folder: Path) -> str:
-    """Return the digest of a build's Verilog."""
-    files = sorted((folder / "rtl").iterdir())
-    return digest(*(text for path in files for text in (path.name, path.read_text())))
+    """Return the digest of a build's accelerator, and of what its memory chip holds."""
+    manifest = read_manifest(folder)
+    netlist = netlist_digest(
+        (folder / "rtl" / "top.v").read_text(), top=manifest.module,
+        define=find_device(manifest.device).family.define,
+    )  # fmt: skip
+    image = folder / IMAGE
+    return digest(netlist, image.read_bytes() if image.exists() else b"")
 
 
 def _figures(report: Report) -> Figures:

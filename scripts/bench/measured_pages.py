@@ -17,7 +17,7 @@ __all__ = ["PAGES", "with_tables", "write_pages"]
 
 PAGES = (ROOT / "README.md", ROOT / "docs" / "gallery.md")
 OLD = "†"
-OLD_NOTE = f"{OLD} Measured with an earlier version, whose Verilog was another one."
+OLD_NOTE = f"{OLD} Measured with an earlier version, whose netlist was another one."
 BLOCK = re.compile(r"(<!-- measured: (?P<name>[\w ]+) -->\n).*?(<!-- end of measured -->)", re.S)
 Cell = Callable[[Measured], str]
 Columns = Mapping[str, Cell]
