@@ -212,10 +212,9 @@ class SinglePortMemory(wiring.Component):
 
 
 class PacedMemory(wiring.Component):
-    """Memory that reads and writes a word in two cycles: single-port RAMs side by side.
+    """Memory that reads and writes a word, in two cycles if both: single-port RAMs side by side.
 
-    Golden model: ``words[address]``, which stays from the cycle after a write on until that after
-    the next one.
+    Golden model: ``words[address]`` of the last word that was read, which stays.
 
     Parameters
     ----------
@@ -226,13 +225,14 @@ class PacedMemory(wiring.Component):
 
     Members
     -------
-    writes : In(1)
-        A word may be written in this cycle, not read: in the one behind it ``read_data`` is the
-        word that was read in the one before it.
+    read_enable, write_enable : In(1)
     read_address, write_address : In(range(depth))
-    write_enable : In(1)
     write_data : In(width)
     read_data : Out(width)
+        From the cycle after the read on.
+    waits : Out(1)
+        Both are wanted: the word is written in this cycle, and read in the next one. All inputs
+        stay until then.
     """
 
     unproved = "no stream: a memory"
@@ -243,30 +243,38 @@ class PacedMemory(wiring.Component):
             for first in range(0, width, ram.width)
         ]
         super().__init__({
-            "writes": In(1),
+            "read_enable": In(1),
             "read_address": In(range(depth)),
             "write_address": In(range(depth)),
             "write_enable": In(1),
             "write_data": In(width),
             "read_data": Out(width),
+            "waits": Out(1),
         })
 
     def elaborate(self, platform):
         m = Module()
+        is_second, writes, reads = Signal(), Signal(), Signal()
+        m.d.comb += [
+            writes.eq(self.write_enable & ~is_second),
+            reads.eq(self.read_enable & ~writes),
+            self.waits.eq(self.read_enable & writes),
+        ]
+        m.d.sync += is_second.eq(self.waits)
         found, first = [], 0
         for n, column in enumerate(self.columns):
             m.submodules[f"column{n}"] = column
             bits = len(column.read_data)
             m.d.comb += [
-                column.address.eq(Mux(self.writes, self.write_address, self.read_address)),
-                column.read_enable.eq(~self.writes),
-                column.write_enable.eq(self.writes & self.write_enable),
+                column.address.eq(Mux(writes, self.write_address, self.read_address)),
+                column.read_enable.eq(reads),
+                column.write_enable.eq(writes),
                 column.write_data.eq(self.write_data[first : first + bits]),
             ]
             found.append(column.read_data)
             first += bits
-        word = Signal.like(self.read_data, reset_less=True)
-        with m.If(self.writes):
-            m.d.sync += word.eq(Cat(found))
-        m.d.comb += self.read_data.eq(word)
+        # what the RAM shows in the cycle after a read alone
+        is_fresh, word = Signal(), Signal.like(self.read_data, reset_less=True)
+        m.d.comb += self.read_data.eq(Mux(is_fresh, Cat(found), word))
+        m.d.sync += [is_fresh.eq(reads), word.eq(self.read_data)]
         return m

@@ -24,8 +24,8 @@ class LogMel(wiring.Component):
     per cycle, until a hop is complete; then it takes none until the frame's bands have left. One
     multiplier and one sum make everything of numbers that lie in one memory, in passes over them:
     window, stages of the transform, power, bands. A product is read, multiplied, added and written
-    back in five steps; a number is read and written per step. Every step takes as many cycles
-    whatever the numbers are: one, or two where single-port RAM holds numbers.
+    back in five steps; a number is read and written per step. A step takes a cycle whatever the
+    numbers are; one that reads and writes single-port RAM takes two.
 
     Parameters
     ----------
@@ -60,14 +60,13 @@ class LogMel(wiring.Component):
         w = LogMelSignals(self.part, self.requant)
         if not self.part.single_port:
             m = self._steps(w)
-            m.d.comb += [w.data.read_enable.eq(1), w.is_last.eq(1), w.moves.eq(1)]
+            m.d.comb += w.moves.eq(1)
         else:
             m = Module()
             m.submodules.steps = EnableInserter(w.moves)(self._steps(w))
-            # what it gives stays there until it is taken
-            waits = w.gives & ~self.o.ready
-            m.d.sync += w.is_last.eq(~w.is_last | waits)
-            m.d.comb += [w.moves.eq(w.is_last & ~waits), w.data.writes.eq(w.is_last)]
+            # neither as it takes samples nor as it gives: there it reads nothing
+            m.d.comb += w.moves.eq(~w.data.waits)
+        m.d.comb += w.data.read_enable.eq(w.reads)
         m.submodules.data, m.submodules.words = w.data, w.words
         m.submodules.multiplier = w.multiplier
         m.d.comb += [w.words.read_enable.eq(w.moves), w.multiplier.enable.eq(w.moves)]
@@ -86,7 +85,11 @@ class LogMel(wiring.Component):
         return m
 
     def _count(self, m, w):
-        """Let an element follow another: bits of a stage's digit are left out."""
+        """Let an element follow another: bits of a stage's digit are left out.
+
+        Of four counts the last one is left out where three do; the first four are, where a stage's
+        first number stays as it is.
+        """
         following = Signal(w.places + 1)
         m.d.comb += [
             following.eq((w.base | w.skip) + 1),
@@ -94,7 +97,9 @@ class LogMel(wiring.Component):
             w.wraps.eq(following[w.places]),
         ]
         with m.If(w.steps):
-            m.d.sync += w.count.eq(Mux(w.inner_end, 0, w.count + 1))
+            last = w.in_three & w.count[1]
+            begin = Cat(C(0, 2), w.in_turn)
+            m.d.sync += w.count.eq(Mux(w.inner_end, begin, (w.count | last) + 1))
             with m.If(w.inner_end):
                 m.d.sync += w.base.eq(w.following)
 
@@ -117,7 +122,7 @@ class LogMel(wiring.Component):
         m.d.sync += arrived.eq(takes)
         m.d.comb += [
             w.sample.eq(emphasized << LOW_BITS - requant.input_shift),
-            self.i.ready.eq(w.is_idle & ~w.clears & w.is_last),
+            self.i.ready.eq(w.is_idle & ~w.clears),
             takes.eq(self.i.valid & self.i.ready),
         ]
         stored = delayed(m, Cat(w.to_piece, w.to_element), 4, name="to")
@@ -145,7 +150,7 @@ class LogMel(wiring.Component):
         m.d.comb += code.eq(w.sum >> requant.shift)
         limited = Mux(code < requant.lo, requant.lo, Mux(code > requant.hi, requant.hi, code))
         m.d.comb += [
-            self.o.valid.eq(w.gives & w.is_last),
+            self.o.valid.eq(w.gives),
             self.o.p.data[0].eq(limited),
             self.o.p.last.eq(w.ends & w.band_end),
         ]

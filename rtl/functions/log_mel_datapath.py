@@ -4,12 +4,14 @@ from amaranth import *
 
 from nnef_hw.arithmetic.audio.log_mel import FACTOR_BITS, NUMBER_BITS
 from nnef_hw.arithmetic.audio.logarithm import LOG_BITS
-from nnef_hw.parts.functions.log_mel import LIMB_BITS, TOP_BIT
+from nnef_hw.parts.functions.log_mel import LIMB_BITS, TOP_BIT, WIDE_SHIFT
 from nnef_hw.rtl.base.primitives import delayed
 from nnef_hw.rtl.functions.log_mel_signals import (
     HALF_BITS,
     LOW_BITS,
+    SQUARE_BITS,
     SUM_BITS,
+    WHOLE_BITS,
     By,
     First,
     Operation,
@@ -28,12 +30,12 @@ def multiply(m, w):
     is_weight = delayed(m, w.table == Table.WEIGHT, 1, name="weighs")
     factor = Signal(FACTOR_BITS)
     word = w.words.read_data
-    high = number[LOW_BITS:-1]
+    high = number[SQUARE_BITS:-1]
     with m.Switch(by):
         with m.Case(By.FACTOR):
             m.d.comb += factor.eq(Cat(word[:-2], word[-2:] & ~is_weight.replicate(2)))
         with m.Case(By.LOW):
-            m.d.comb += factor.eq(number[:LOW_BITS])
+            m.d.comb += factor.eq(number[:SQUARE_BITS] << FACTOR_BITS - SQUARE_BITS)
         with m.Case(By.HIGH):
             m.d.comb += factor.eq(high)
         with m.Case(By.SIGN):
@@ -48,7 +50,7 @@ def multiply(m, w):
     start, added = Signal(signed(SUM_BITS)), Signal(signed(SUM_BITS))
     beginnings = {
         First.ZERO: 0, First.HALF: 1 << HALF_BITS, First.BIAS: w.bias,
-        First.PLACES: w.places_left << LOG_BITS + LOW_BITS,
+        First.PLACES: w.places_left << LOG_BITS + LOW_BITS, First.SHIFTED: total << WIDE_SHIFT,
     }
     m.d.comb += start.eq(total)
     with m.If(is_first):
@@ -56,19 +58,21 @@ def multiply(m, w):
             for which, value in beginnings.items():
                 with m.Case(which):
                     m.d.comb += start.eq(value)
-    doubles = kind[1]
+    doubles = kind[1] & ~is_first
     product = Signal(signed(SUM_BITS))
     m.d.comb += [
         product.eq(w.multiplier.p),
         added.eq(Mux(doubles, total, product ^ is_less.replicate(SUM_BITS))),
     ]
     is_there = Signal()
-    m.d.comb += is_there.eq(total[TOP_BIT])
+    m.d.comb += is_there.eq(Mux(
+        is_first, total[TOP_BIT + 1 - WIDE_SHIFT:TOP_BIT + 1].any(),
+        total[TOP_BIT] | (w.places_left == 0)))
     normalizes = kind == Operation.NORMALIZE
     with m.If((kind != Operation.HOLD) & ~(normalizes & is_there)):
         m.d.sync += total.eq(start + added + is_less)
     with m.If(normalizes & ~is_there):
-        m.d.sync += w.places_left.eq(w.places_left - 1)
+        m.d.sync += w.places_left.eq(w.places_left - Mux(is_first, WIDE_SHIFT, 1))
 
 
 def write(m, w):
@@ -82,7 +86,7 @@ def write(m, w):
         with m.Case(Written.ROUNDED):
             m.d.sync += result.eq(Cat(total[LOW_BITS:low], total[low] & ~w.is_power))
         with m.Case(Written.WHOLE):
-            m.d.sync += result.eq(total[HALF_BITS:])
+            m.d.sync += result.eq(total[WHOLE_BITS:])
         with m.Case(Written.TOP):
             m.d.sync += result.eq(
                 Cat(total[low:TOP_BIT], total[TOP_BIT:] & w.is_power.replicate(2)))

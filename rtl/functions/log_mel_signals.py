@@ -9,19 +9,22 @@ from nnef_hw.rtl.arrays.wide_product import WideProduct
 from nnef_hw.rtl.base.memory import PacedMemory, TiledMemory
 
 __all__ = [
-    "HALF_BITS", "LOW_BITS", "SUM_BITS", "By", "Constant", "First", "LogMelSignals", "Operation",
-    "Table", "Written",
+    "HALF_BITS", "LOW_BITS", "SQUARE_BITS", "SUM_BITS", "WHOLE_BITS", "By", "Constant", "First",
+    "LogMelSignals", "Operation", "Table", "Written",
 ]
 
 SUM_BITS = TOP_BIT + 2
 HALF_BITS = FACTOR_BITS - 1
+WHOLE_BITS = FACTOR_BITS - 2
 LOW_BITS = 16
+SQUARE_BITS = 10
+"""Lower bits of a number that is squared: the 16 above have a sign."""
 
 
 class Constant:
     """Places of the constants that no other table has."""
 
-    ZERO, UNIT, QUARTERS, HALVES, MULT = range(5)
+    ZERO, UNIT, QUARTERS, HALVES, MULT, TWICE = range(6)
 
 
 class Operation:
@@ -31,9 +34,9 @@ class Operation:
 
 
 class First:
-    """First values of a sum."""
+    """First values of a sum; ``SHIFTED`` is the sum itself, 16 places higher."""
 
-    ZERO, HALF, BIAS, PLACES = range(4)
+    ZERO, HALF, BIAS, PLACES, SHIFTED = range(5)
 
 
 class By:
@@ -43,7 +46,7 @@ class By:
 
 
 class Written:
-    """Values that are written: bits of the sum from 16, 15 or 41 on, or a sample."""
+    """Values that are written: bits of the sum from 16, 14 or 41 on, or a sample."""
 
     ROUNDED, WHOLE, TOP, GIVEN = range(4)
 
@@ -77,12 +80,13 @@ class LogMelSignals:
             a_bits=NUMBER_BITS, b_bits=FACTOR_BITS, in_dsp=part.in_dsp)
         self.bias = requant.bias + (requant.zero_point << requant.shift)
         self.places = places = (part.half - 1).bit_length()
-        # the last cycle of a step, and whether everything goes on then
-        self.is_last, self.moves = Signal(), Signal()
+        # the last cycle of a step
+        self.moves = Signal()
         # a cycle of a pass: its step, and the element that it is at, without a stage's digit
         self.count = Signal(6)
         self.steps = Signal()
         self.inner_end = Signal()
+        self.in_three, self.in_turn = Signal(), Signal()
         self.base = Signal(places)
         self.skip = Signal(places)
         self.wraps = Signal()
@@ -92,7 +96,8 @@ class LogMelSignals:
         self.is_apart = Signal()
         self.low_bit, self.high_bit = Signal(), Signal()
         self.to_low, self.to_high = Signal(), Signal()
-        # numbers that are read and written
+        # numbers that are read and written; without a read the number stays
+        self.reads = Signal()
         self.reads_samples = Signal()
         self.is_mirrored, self.to_mirrored = Signal(), Signal()
         self.is_whole, self.to_whole = Signal(), Signal()
@@ -103,7 +108,7 @@ class LogMelSignals:
         self.by = Signal(2)
         self.kind = Signal(2)
         self.is_first = Signal()
-        self.begin = Signal(2)
+        self.begin = Signal(range(First.SHIFTED + 1))
         self.is_less = Signal()
         self.slice = Signal(2)
         # factors

@@ -51,9 +51,9 @@ def test_factors_fill_their_memory(front):
 
 
 def test_numbers_in_single_port_ram():
-    """They take no block RAM then, and a step takes two cycles."""
+    """They take no block RAM then, and a step that reads and writes takes two cycles."""
     alone = log_mel(LogMel(), 1).part
     part = log_mel(LogMel(), 1, single_port=UP5K.single_port).part
     assert (part.spram, alone.spram) == (2, 0)
     assert part.memories == (alone.word_memory,)
-    assert part.frame_cycles == 2 * alone.frame_cycles
+    assert (alone.frame_cycles, part.frame_cycles) == (42_539, 59_884)

@@ -106,7 +106,7 @@ def _log_mel(layer: layers.Layer, device: Device, goes_on: bool) -> Begin:
     check_frames(layer, goes_on=goes_on)
     part = log_mel_part(layer, device, goes_on=goes_on, single_port=device.single_port)
     frames, _, _ = layer.result_image
-    first = 0 if goes_on else part.pace * (part.window - part.hop)
+    first = 0 if goes_on else part.window - part.hop
     return Begin(part, {"requant": layer.requant}, first + frames * part.frame_cycles)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import cached_property
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -27,12 +28,51 @@ LIMB_BITS = 25
 """Bits of the lower half of a power."""
 TOP_BIT = 57
 """The bit to which a sum is shifted before its logarithm is looked up."""
-POWER_STEPS = 32
-LOG_STEPS = 34
+WIDE_SHIFT = 16
+"""Places by which a sum may be shifted in a step, besides one."""
+WIDE_JOINS, WIDE_NORMALIZES = 1, 3
+"""Wide shifts between a sum's halves, and before its logarithm at most."""
+JOIN_STEPS = WIDE_JOINS + LIMB_BITS - WIDE_JOINS * WIDE_SHIFT
+NORMALIZE_STEPS = WIDE_NORMALIZES + WIDE_SHIFT - 1
+LOG_STEPS = 33
 LOG_WORDS, CONSTANTS = 256, 8
 """Words of the logarithm's table, and other constants."""
 DRAIN = 5
-"""Cycles from the last number that a pass reads to the first of the next pass."""
+"""Steps from the last number that a pass reads to the first of the next pass."""
+WRITE_STEPS = 4
+"""Steps from one that says that its sum is written to the one that writes."""
+
+
+class _Pass(NamedTuple):
+    """A pass over all numbers: which of its steps read, and say that a sum is written.
+
+    Attributes
+    ----------
+    reads, writes
+        Steps of a turn, a digit for each.
+    turns
+        How many there are.
+    """
+
+    reads: str
+    writes: str
+    turns: int
+
+    @property
+    def steps(self) -> int:
+        """Steps of all turns, and until all is written."""
+        return len(self.reads) * self.turns + DRAIN
+
+    @property
+    def clashes(self) -> int:
+        """Steps that read and write."""
+        turn = len(self.reads)
+        both = [
+            self.reads[n % turn] == self.writes[(n - WRITE_STEPS) % turn] == "1"
+            for n in range(turn + WRITE_STEPS)
+        ]
+        # what the first ones write is not of this pass
+        return self.turns * sum(both[-turn:]) - sum(both[:WRITE_STEPS])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +110,8 @@ class LogMelWords:
         first_log = _first_log(points)
         gap = [0] * (first_log - points - points // 2)
         one = requant.fft.one
-        constants = [0, 1 << FACTOR_BITS - 1, one // 4, one // 2, requant.mult, 0, 0, 0]
+        unit = 1 << FACTOR_BITS - 2
+        constants = [0, unit, one // 4, one // 2, requant.mult, 2 * unit, 0, 0]
         words = [*window, *cosines, *gap, *slopes, *bases, *constants, *weights]
         assert min(words) >= 0, "factors have no sign"
         assert max(words) < 1 << FACTOR_BITS, "factors have 16 bits"
@@ -187,11 +228,6 @@ class LogMel(Pipe):
         return self.half.bit_length() % 2 == 0
 
     @property
-    def pace(self) -> int:
-        """Cycles of a step: single-port RAM reads in one and writes in another."""
-        return 2 if self.single_port else 1
-
-    @property
     def data_words(self) -> int:
         """Numbers of the transform, and samples."""
         return self.points + self.kept
@@ -224,27 +260,38 @@ class LogMel(Pipe):
         return () if self.in_dsp else (LogicProducts(1, (FACTOR_BITS, NUMBER_BITS)),)
 
     @property
+    def _passes(self) -> list[_Pass]:
+        """Passes over the numbers: window, stages, real and imaginary parts of the bins, power."""
+        half = self.half
+        plain = _Pass("11", "11", half)
+        turns, sums = ("1101", "0101"), _Pass("110", "011", half)
+        first = [plain, _Pass(*turns, half // 2), sums] if self.is_odd else []
+        stage = [plain, _Pass(*turns, half // 4 * 3), sums, sums]
+        apart = [plain, sums, _Pass(*turns, half // 2), _Pass("1100", "0101", half)]
+        power = _Pass("101001000", "000000011", half - 1)
+        stages = (half.bit_length() - 1) // 2
+        return [plain, *first, *stages * stage, *apart, power]
+
+    @cached_property
     def transform_cycles(self) -> int:
-        """Steps from a frame's last sample to the first weight of its first band."""
-        stages = (self.half.bit_length() - 1) // 2
-        passes = [2] + stages * [2, 4, 4, 4] + self.is_odd * [2, 4, 4] + [2, 4, 2, 4]
-        steps = sum(passes) * self.half + POWER_STEPS * (self.half - 1)
-        return 2 + steps + DRAIN * (len(passes) + 1)
+        """Cycles from a frame's last sample to the first weight of its first band."""
+        clashes = sum(each.clashes for each in self._passes) if self.single_port else 0
+        return 2 + sum(each.steps for each in self._passes) + clashes
 
     def band_cycles(self, band: int) -> int:
-        """Return the steps from a band's first weight to its result."""
-        return 2 * (self.lengths[band] + 1) + LIMB_BITS + TOP_BIT + LOG_STEPS
+        """Return the cycles from a band's first weight to its result."""
+        return 2 * (self.lengths[band] + 1) + JOIN_STEPS + NORMALIZE_STEPS + LOG_STEPS
 
     @property
     def latency(self) -> int:
         """Cycles from a frame's last sample to its first band."""
-        return self.pace * (self.transform_cycles + self.band_cycles(0))
+        return self.transform_cycles + self.band_cycles(0)
 
     @property
     def frame_cycles(self) -> int:
         """Cycles from a frame's first sample to the next one's, in the middle of a stream."""
         bands = sum(self.band_cycles(n) + 1 for n in range(len(self.lengths)))
-        return self.pace * (self.hop + self.transform_cycles + bands - 1)
+        return self.hop + self.transform_cycles + bands - 1
 
     @property
     def features(self) -> Mapping[str, float]:
@@ -253,21 +300,19 @@ class LogMel(Pipe):
     def flip_flops(self, device: Device) -> int:
         del device
         product = 0 if self.in_dsp else FACTOR_BITS + 2 * NUMBER_BITS
-        paced = NUMBER_BITS + 1 if self.single_port else 0
+        paced = NUMBER_BITS + 2 if self.single_port else 0
         return 165 + 13 * (self.points.bit_length() - 1) + product + paced
 
     def process(self, target: Stream, *origins: Stream) -> Process:
         [origin] = origins
-        pace = self.pace
-        time = -1 if self.frames else pace * self.kept - 1
+        time = -1 if self.frames else self.kept - 1
         missing, frame = self.window if self.frames else self.hop, 0
         while True:
             for _ in range(missing):
-                # a step later, or so many that it is there
-                time += pace * max(1, -(-((yield origin) - time) // pace))
+                time = max(time + 1, (yield origin))
                 origin.accept(time)
-            time += pace * (self.transform_cycles - 1)
+            time += self.transform_cycles - 1
             for band in range(len(self.lengths)):
-                time = yield target, time + pace * (1 + self.band_cycles(band))
+                time = yield target, time + 1 + self.band_cycles(band)
             frame += 1
             missing = self.window if frame % (self.frames or frame + 1) == 0 else self.hop
