@@ -35,6 +35,8 @@ WIDE_JOINS, WIDE_NORMALIZES = 1, 3
 JOIN_STEPS = WIDE_JOINS + LIMB_BITS - WIDE_JOINS * WIDE_SHIFT
 NORMALIZE_STEPS = WIDE_NORMALIZES + WIDE_SHIFT - 1
 LOG_STEPS = 33
+LOG_CLASHES = 1
+"""Steps of these that read and write: the number that was written last is read next."""
 LOG_WORDS, CONSTANTS = 256, 8
 """Words of the logarithm's table, and other constants."""
 DRAIN = 5
@@ -280,7 +282,9 @@ class LogMel(Pipe):
 
     def band_cycles(self, band: int) -> int:
         """Return the cycles from a band's first weight to its result."""
-        return 2 * (self.lengths[band] + 1) + JOIN_STEPS + NORMALIZE_STEPS + LOG_STEPS
+        clashes = LOG_CLASHES if self.single_port else 0
+        steps = JOIN_STEPS + NORMALIZE_STEPS + LOG_STEPS
+        return 2 * (self.lengths[band] + 1) + steps + clashes
 
     @property
     def latency(self) -> int:
