@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from nnef_hw.cli.common import Commands, add_command, complete_boards, print_json, print_rows
+from nnef_hw.cli.common import (
+    Commands,
+    add_command,
+    complete_boards,
+    console,
+    print_json,
+    print_rows,
+)
+
+if TYPE_CHECKING:
+    from nnef_hw.system.doctor import ToolStatus
 
 __all__ = ["add_commands"]
 
@@ -109,5 +121,26 @@ def _doctor(options: argparse.Namespace) -> int:
     chains = [toolchain.programs for toolchain in toolchains if toolchain.places]
     with stages() as show:
         rows = doctor(chains, show)
-    print_rows(options, "tools", [asdict(row) for row in rows])
+    if options.json:
+        print_json({"tools": [asdict(row) for row in rows]})
+    else:
+        _print_tools(rows)
     return 0 if is_well(rows, chains) else 3
+
+
+def _print_tools(rows: Sequence[ToolStatus]) -> None:
+    """Print which tools there are, then what to do about the others, a line for each remedy."""
+    from nnef_hw.report.wording.tables import rows_table
+
+    out = console()
+    out.print(rows_table([
+        {"tool": row.name, "version": row.version if row.found else row.lack,
+         "purpose": row.purpose}
+        for row in rows
+    ]))  # fmt: skip
+    remedies: dict[str, list[str]] = {}
+    for row in rows:
+        if row.remedy:
+            remedies.setdefault(row.remedy, []).append(row.problem if row.path else row.name)
+    for number, (remedy, named) in enumerate(remedies.items()):
+        out.print(f"{'' if number else chr(10)}{', '.join(named)}: {remedy}")

@@ -39,6 +39,11 @@ class ToolStatus:
     problem: str
     remedy: str
 
+    @property
+    def lack(self) -> str:
+        """The fault of a tool that was not found, in a few words."""
+        return "does not start" if self.path else "missing"
+
 
 def doctor(
     chains: Sequence[Sequence[Spec]], progress: Callable[[str], None] = lambda _: None

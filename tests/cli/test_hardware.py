@@ -96,10 +96,17 @@ def test_board_report_counts_what_differs(cli, built, tiny, monkeypatch):
         return found
 
     monkeypatch.setattr(Device, "run_codes", wrong)
-    options = ("--port", "sim", "--samples", tiny / "samples.npz", "--json")
-    found = cli("board-report", built, *options).json
+    result = cli("board-report", built, "--port", "sim", "--samples", tiny / "samples.npz")
+    assert (result.status, result.err) == (0, "")
+    path = built / "board-report.json"
+    found = json.loads(path.read_text())
     assert found["equal_samples"] == found["samples"] - 1
-    assert (built / "board-report.json").is_file()
+    told = [" ".join(line.split()) for line in result.out.splitlines()]
+    assert f"equal samples {found['equal_samples']}" in told
+    assert any(line.startswith("tools nnef-hw ") for line in told)
+    assert f"report: {path}" in told
+    for layer in found["speed"]["layers"] or ():
+        assert any(line.startswith(f"{layer['name']} ") for line in told)
 
 
 @pytest.fixture(scope="module")

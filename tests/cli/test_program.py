@@ -32,6 +32,30 @@ def test_brackets_of_extras_are_printed(cli, monkeypatch):
     assert "pip install 'nnef-hw[ecp5]'" in cli("doctor").out
 
 
+def test_doctor_tells_each_remedy_once(cli, monkeypatch):
+    """A table that fits 80 columns, without paths; then what is missing, by what helps."""
+    rows = [
+        ToolStatus("make", "the cocotb bench", True, "4.3", "/usr/bin/make", "", ""),
+        ToolStatus("ecppack", "bitstreams for ECP5", False, "", "", "not found", "pip install y"),
+        ToolStatus("nextpnr-ecp5", "placing", False, "", "", "not found", "pip install y"),
+        ToolStatus("loader", "flashing", False, "1.0", "/x/loader", "loader lacks z", "install z"),
+    ]
+    monkeypatch.setattr("nnef_hw.system.doctor.doctor", lambda chains, _: rows)
+    monkeypatch.setattr("nnef_hw.system.doctor.is_well", lambda rows, chains: False)
+    result = cli("doctor")
+    assert result.status == 3
+    assert [" ".join(line.split()) for line in result.out.splitlines()] == [
+        "tool version purpose",
+        "make 4.3 the cocotb bench",
+        "ecppack missing bitstreams for ECP5",
+        "nextpnr-ecp5 missing placing",
+        "loader does not start flashing",
+        "",
+        "ecppack, nextpnr-ecp5: pip install y",
+        "loader lacks z: install z",
+    ]
+
+
 def test_doctor_reports_a_missing_tool(cli, monkeypatch):
     monkeypatch.setenv("NNEF_HW_YOSYS", "no-such-yosys")
     result = cli("doctor", "--json")

@@ -3,24 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeGuard
 
 from rich.table import Table
 
 __all__ = ["result_tables", "rows_table"]
 
+ON_ONE_LINE = 5
+"""Most entries of an object that is shown in one line."""
+
 
 def result_tables(result: Mapping[str, object]) -> Iterator[Table]:
-    """Yield a flat result as lines of key and value, then each of its lists of objects."""
+    """Yield a result as lines of key and value, then each of its lists of objects.
+
+    An object within it is one line if it is short; its own lists of objects follow, too.
+    """
     table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column()
+    table.add_column(overflow="fold")
+    lists: list[Sequence[Mapping[str, object]]] = []
     for key, value in result.items():
-        if isinstance(value, dict):
-            value = ", ".join(f"{k} {_text(v)}" for k, v in value.items() if v is not None)
-        if value is not None and not isinstance(value, list):
-            table.add_row(key.replace("_", " "), _text(value))
+        found = value if isinstance(value, dict) else {"": value}
+        lists += [each for each in found.values() if _has_rows(each)]
+        lines = {
+            name: _text(each) for name, each in found.items()
+            if not (each is None or each == [] or _has_rows(each))
+        }  # fmt: skip
+        if isinstance(value, dict) and len(lines) <= ON_ONE_LINE:
+            lines = {"": ", ".join(f"{name} {text}" for name, text in lines.items())}
+        for name, text in lines.items():
+            table.add_row(f"{key} {name}".strip().replace("_", " "), text)
     yield table
-    for value in result.values():
-        if isinstance(value, list) and value:
-            yield rows_table(value)
+    yield from map(rows_table, lists)
+
+
+def _has_rows(value: object) -> TypeGuard[list[Mapping[str, object]]]:
+    """Whether a value is a list of objects."""
+    return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
 
 
 def rows_table(rows: Sequence[Mapping[str, object]]) -> Table:
