@@ -49,6 +49,13 @@ class Pauses:
         return random.random() < self._probability
 
 
+def stay_with_the_program(dut):
+    """Let nobody write another program to an accelerator that would take one."""
+    for name in ("load", "program__valid"):
+        if hasattr(dut, name):
+            getattr(dut, name).value = 0
+
+
 class StreamSource:
     """Offers payloads in order; an offer stands until it is taken."""
 
@@ -145,6 +152,7 @@ async def matches_expected(dut, idle, backpressure):
                 stream.valid.value = stream.payload.value = 0
             else:
                 stream.ready.value = 0
+    stay_with_the_program(dut)
     dut.rst.value = 1
     Clock(dut.clk, 10, unit="ns").start()
     await FallingEdge(dut.clk)

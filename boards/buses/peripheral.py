@@ -10,6 +10,7 @@ from amaranth.lib.wiring import In, Out
 from nnef_hw.boards.buses.register_file import RegisterFile
 from nnef_hw.boards.buses.words import WordsIn, WordsOut
 from nnef_hw.boards.hardware.counters import InferenceCounters
+from nnef_hw.registers.table import WORD_BITS
 from nnef_hw.rtl.base.reset import WithReset
 
 __all__ = ["BusPeripheral"]
@@ -36,6 +37,8 @@ class BusPeripheral(wiring.Component):
         streams, at all inputs but the last and at all outputs but the first.
     batch : int
         Frames that enter the accelerator before the first one leaves it.
+    program_words : int
+        Words of a program that may be loaded; 0 if none may.
 
     Members
     -------
@@ -45,16 +48,21 @@ class BusPeripheral(wiring.Component):
         An event stands that may raise it.
     restart : Out(1)
         Resets the accelerator, for a cycle.
+    load : Out(1), program : Out(stream.Signature(32)), left : In
+        A program and its begin, and how many words of it the accelerator lacks; only with
+        ``program_words``.
     to_i, ... : Out(stream), from_o, ... : In(stream)
         To the accelerator's inputs, and from its outputs.
     i, ... : In(stream), o, ... : Out(stream)
         The same from outside and to it, unless data is in registers.
     """
 
-    def __init__(self, bus, registers, *, inputs, outputs, with_data, queues=None, batch=1):
+    def __init__(self, bus, registers, *, inputs, outputs, with_data, queues=None, batch=1,
+                 program_words=0):
         self.inputs, self.outputs = dict(inputs), dict(outputs)
         self.with_data, self.batch = with_data, batch
         self.queues = queues or {}
+        self.program_words = program_words
         self.file = RegisterFile(registers)
         self.front = bus.hardware_class()(registers.address_bits)
         pins = {name: member for name, member in self.front.signature.members.items()
@@ -68,6 +76,11 @@ class BusPeripheral(wiring.Component):
             ports[f"from_{name}"] = In(stream.Signature(layout))
             if not with_data:
                 ports[name] = Out(stream.Signature(layout))
+        if program_words:
+            ports |= {
+                "load": Out(1), "program": Out(stream.Signature(WORD_BITS)),
+                "left": In(range(program_words + 1)),
+            }
         super().__init__({
             "bus": Out(wiring.Signature(pins)), "irq": Out(1), "restart": Out(1), **ports,
         })
@@ -80,6 +93,8 @@ class BusPeripheral(wiring.Component):
             inner, outer = getattr(front, name), getattr(self.bus, name)
             m.d.comb += inner.eq(outer) if member.flow == In else outer.eq(inner)
         m.d.comb += self.restart.eq(file.control_restart)
+        if self.program_words:
+            self._load(m, file)
         restarts = partial(WithReset, reset=self.restart)
 
         counters = InferenceCounters(len(self.inputs), len(self.outputs), self.batch)
@@ -111,6 +126,23 @@ class BusPeripheral(wiring.Component):
                 m.d.comb += file.interrupt_done_set.eq(1)
                 m.d.sync += since_event.eq(0)
         return m
+
+    def _load(self, m, file):
+        """Let a program be written, a word of which waits while the accelerator takes it."""
+        missing = Signal.like(self.left, name="missing")
+        m.d.comb += [
+            self.load.eq(file.control_load),
+            self.restart.eq(file.control_restart | file.control_load),
+            missing.eq(self.left - self.program.valid),
+            file.program_left.eq(missing),
+            file.program_room.eq((missing != 0) & (~self.program.valid | self.program.ready)),
+        ]
+        with m.If(self.program.ready):
+            m.d.sync += self.program.valid.eq(0)
+        with m.If(file.program_strobe):
+            m.d.sync += [self.program.valid.eq(1), self.program.payload.eq(file.program)]
+        with m.If(file.control_load):
+            m.d.sync += self.program.valid.eq(0)
 
     def _ends(self, m, file, restarts, left):
         """Return where frames come from and go to, and whether one is finished."""

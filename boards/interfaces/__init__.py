@@ -213,8 +213,10 @@ def link_of(entry: Mapping[str, Any]) -> Link:
                      remedy=f"build it with --link {' or '.join(link_names())}")
 
 
-def find_streams(bus: str | None, data: str) -> PlainStreams:
+def find_streams(bus: str | None, data: str, *, program: bool = False) -> PlainStreams:
     """Return the streams of plain IP with a bus of a name, or none.
+
+    ``program`` tells whether that of an engine may be loaded through registers.
 
     Raises
     ------
@@ -224,7 +226,7 @@ def find_streams(bus: str | None, data: str) -> PlainStreams:
     if data not in BUS_DATA:
         raise UsageError(f"frames do not pass through {data!r}",
                          remedy=f"use --bus-data {' or '.join(BUS_DATA)}")
-    return PlainStreams(None if bus is None else find_bus(bus), data == BUS_DATA[True])
+    return PlainStreams(None if bus is None else find_bus(bus), data == BUS_DATA[True], program)
 
 
 def sink_names() -> list[str]:

@@ -80,17 +80,22 @@ class PlainStreams(Link):
         The bus that leads to registers beside the accelerator, if there are any.
     with_data
         Frames pass through these registers, not through streams.
+    with_program
+        The program of an engine may be loaded through them.
     """
 
     name = "axi4-stream"
     bus: Bus | None = None
     with_data: bool = False
+    with_program: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Return the entry of the manifest."""
         entry: dict[str, Any] = {"kind": self.name}
         if self.bus is not None:
             entry |= {"bus": self.bus.name, "data": BUS_DATA[self.with_data]}
+        if self.with_program:
+            entry["program"] = True
         return entry
 
     @classmethod
@@ -98,7 +103,8 @@ class PlainStreams(Link):
         """Return the streams of an entry."""
         if "bus" not in entry:
             return cls()
-        return cls(find_bus(entry["bus"]), entry["data"] == BUS_DATA[True])
+        with_data, with_program = entry["data"] == BUS_DATA[True], "program" in entry
+        return cls(find_bus(entry["bus"]), with_data, with_program)
 
     def files(self, module: str) -> dict[str, str]:
         """Return folder and description of the IP."""

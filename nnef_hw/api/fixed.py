@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -232,6 +232,7 @@ class FixedModel(Shown):
         layer_counters: bool = False,
         batch: int = 1,
         by_latency: bool = False,
+        loads_program: bool = False,
     ) -> Plan:
         """Plan the hardware: the fastest that fits, or the smallest for a frame rate.
 
@@ -254,6 +255,8 @@ class FixedModel(Shown):
         by_latency
             Take the least latency in place of the least interval: for a token loop, whose steps
             wait for each other.
+        loads_program
+            Let a processor load program and weights of an engine, as plain IP with registers.
 
         Raises
         ------
@@ -264,7 +267,7 @@ class FixedModel(Shown):
         UnsupportedError, ErrorGroup
             If it has layers that cannot be built.
         """
-        target = find_target(board, device)
+        target = replace(find_target(board, device), loads_program=loads_program)
         check_wishes(arch, {"clock_mhz": clock_mhz, "target_fps": target_fps, "batch": batch})
         asked = Asked(arch, clock_mhz, target_fps, layer_counters, batch)
         with remedied(lambda: Ways(self.graph, asked), target):

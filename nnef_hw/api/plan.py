@@ -19,6 +19,7 @@ from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.boards.interfaces import (
     BUS_DATA,
     DEFAULT_LINK,
+    PlainStreams,
     find_link,
     find_sink,
     find_source,
@@ -251,11 +252,14 @@ class Plan(Shown):
                     sinks=tuple(map(find_sink, sinks)),
                     sources=tuple(map(find_source, sources)), token_loop=token_loop,
                     ip_name=ip_name,
-                    streams=find_streams(bus, bus_data), **self._wishes,
+                    streams=self._streams(bus, bus_data), **self._wishes,
                 ),
                 say,
             )  # fmt: skip
         return Build(folder, report)
+
+    def _streams(self, bus: str | None, data: str) -> PlainStreams:
+        return find_streams(bus, data, program=self._model.plan.loaded is not None)
 
     @cached_property
     def _timeline(self) -> Timeline:

@@ -206,6 +206,10 @@ class AcceleratorPlan(Protocol):
         """Contents of memories beside the FPGA."""
 
     @property
+    def loaded(self) -> bytes | None:
+        """Program that stands in memories, if a system may write another one in its place."""
+
+    @property
     def link(self) -> Resources:
         """Resources of the host link."""
 
@@ -252,6 +256,8 @@ class Architecture(ABC, Generic[P]):
     name: ClassVar[str]
     takes_whole: ClassVar[bool] = False
     """Whether a frame comes in at once, and the next one only when all of it is computed."""
+    loads_program: ClassVar[bool] = False
+    """Whether a system may write another program, with other weights, to the accelerator."""
 
     @abstractmethod
     def problems(self, graph: Graph) -> list[NnefHwError]:

@@ -37,8 +37,8 @@ def add_commands(commands: common.Commands) -> None:
         "--weights-of",
         type=Path,
         metavar="BUILD",
-        help="keep that build's bitstream, whose weights are in flash or SDRAM, and make the image "
-        "of this model's weights: seconds instead of synthesis",
+        help="keep that build's bitstream, whose weights are in flash or SDRAM or come through "
+        "registers, and make the image of this model's weights: seconds instead of synthesis",
     )
     sub.add_argument("--device", help="device that plain IP must fit: up5k, ecp5-85k, generic, ...")
     sub.add_argument(
@@ -56,6 +56,11 @@ def add_commands(commands: common.Commands) -> None:
         choices=BUS_DATA,
         default=BUS_DATA[False],
         help="how frames come to it: by AXI4-Stream, or by the registers (default: streams)",
+    )
+    sub.add_argument(
+        "--bus-program",
+        action="store_true",
+        help="let a processor load an engine's program and weights through the registers",
     )
     common.add_design(sub)
     sub.add_argument(
@@ -182,7 +187,7 @@ def _build(options: argparse.Namespace) -> int:
         weights_of=options.weights_of,
         device=options.device,
         ip_name=options.ip_name,
-        streams=find_streams(options.bus, options.bus_data),
+        streams=find_streams(options.bus, options.bus_data, program=options.bus_program),
         out=options.out or Path("build") / (name if name != "model" else path.parent.name),
         calibrate=options.calibrate,
         clock_mhz=None if options.freq == AUTO else options.freq,

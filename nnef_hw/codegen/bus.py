@@ -30,9 +30,10 @@ from nnef_hw.hardware.devices import find_device
 from nnef_hw.parts.streams.stream import make_fifo
 from nnef_hw.registers.accelerator import accelerator_registers
 from nnef_hw.registers.header import c_header
+from nnef_hw.registers.program import program_header
 from nnef_hw.registers.svd import svd
 from nnef_hw.registers.systemrdl import system_rdl
-from nnef_hw.registers.table import RegisterMap
+from nnef_hw.registers.table import WORD_BITS, WORD_BYTES, RegisterMap
 from nnef_hw.rtl.streams.stream import beat_layout
 
 __all__ = ["MOST_WORDS", "bus_files", "bus_registers", "bus_verilog"]
@@ -67,13 +68,15 @@ def bus_registers(
 ) -> RegisterMap:
     """Return the registers of an accelerator."""
     title = f"{printable(plan.model)}, an accelerator of nnef-hw"
-    return accelerator_registers(name, title, build_hash, with_data=streams.with_data)
+    return accelerator_registers(
+        name, title, build_hash, with_data=streams.with_data, with_program=streams.with_program
+    )
 
 
 def bus_files(
     plan: AcceleratorPlan, name: str, streams: PlainStreams, build_hash: bytes, accelerator: str
 ) -> dict[PurePosixPath, str]:
-    """Return Verilog, C header, CMSIS-SVD and SystemRDL by path; none if there is no bus.
+    """Return Verilog, C headers, CMSIS-SVD and SystemRDL by path; none if there is no bus.
 
     ``accelerator`` is the accelerator's Verilog, whose modules have names of their own.
 
@@ -86,7 +89,11 @@ def bus_files(
         return {}
     registers = bus_registers(plan, name, streams, build_hash)
     folder = PurePosixPath("ip")
+    programs = {}
+    if plan.loaded is not None:
+        programs[folder / "program.h"] = program_header(registers, plan.loaded)
     return {
+        **programs,
         folder / f"{bus_module(name, streams.bus)}.v": bus_verilog(
             plan, name, streams, registers, _free_name(f"{name}_registers", accelerator)
         ),
@@ -121,11 +128,16 @@ def bus_verilog(
     peripheral = BusPeripheral(
         bus, registers, inputs=_layouts(plan.inputs), outputs=_layouts(plan.outputs),
         with_data=streams.with_data, queues=_queues(plan) if streams.with_data else {},
-        batch=plan.batch,
+        batch=plan.batch, program_words=_program_words(plan),
     )  # fmt: skip
     text = to_verilog(peripheral, name=module, prefix=f"{module}_", all_primitives=False)
     notes = WORDS.format(**words) if streams.with_data else STREAMS.format(name=name)
     return _wrapper(plan, name, streams, registers, module, notes) + text
+
+
+def _program_words(plan: AcceleratorPlan) -> int:
+    """Return the words of a program that may be loaded; 0 if none may."""
+    return 0 if plan.loaded is None else len(plan.loaded) // WORD_BYTES
 
 
 def _layouts(ports: Sequence[Port]) -> dict[str, tuple[object, int]]:
@@ -165,6 +177,13 @@ def _wrapper(
     peripheral += [f".bus__{pin.member}({pin.name})" for pin in bus.pins if pin.member]
     accelerator = [f".clk({bus.clock}), .rst(reset | restart)"]
     wires, results = [], []
+    if words := _program_words(plan):
+        wires += [
+            f"wire [{WORD_BITS}-1:0] image;", f"wire [{words.bit_length()}-1:0] left;",
+            "wire load, image_valid, image_ready;",
+        ]  # fmt: skip
+        for connections in (peripheral, accelerator):
+            connections += [".load(load), .left(left)", *_stream("program", "image")]
     for port in (*plan.inputs, *plan.outputs):
         is_input = port in plan.inputs
         inner = f"{'to' if is_input else 'from'}_{port.name}"

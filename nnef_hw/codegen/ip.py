@@ -23,7 +23,7 @@ WRAPPER = """\
 {ports}
 );
 {wires}    \\{name} accelerator (
-        .clk(aclk), .rst({reset}),
+        .clk(aclk), .rst({reset}),{idle}
 {connections}
     );
 {results}endmodule
@@ -44,6 +44,8 @@ INPUT_CONNECTION = """\
         .{name}__valid({axis}_tvalid), .{name}__ready({axis}_tready)"""
 OUTPUT_CONNECTION = """\
         .{name}__payload({result}), .{name}__valid({axis}_tvalid), .{name}__ready({axis}_tready)"""
+IDLE = """
+        .load(1'b0), .program__payload(32'b0), .program__valid(1'b0), .program__ready(), .left(),"""
 WIRE = """\
     wire [{payload}-1:0] {result};
 """
@@ -96,6 +98,7 @@ def axi_wrapper(plan: AcceleratorPlan, graph: Graph, name: str) -> str:
         notes="".join(f"// {line}\n" for line in port_lines(plan, graph)),
         ports=_listed(INPUT_PORTS, inputs, OUTPUT_PORTS, outputs),
         wires="".join(WIRE.format(**fields) for fields in outputs),
+        idle="" if plan.loaded is None else IDLE,
         connections=_listed(INPUT_CONNECTION, inputs, OUTPUT_CONNECTION, outputs),
         results="".join(RESULT.format(**fields) for fields in outputs),
     )

@@ -8,7 +8,14 @@ from collections.abc import Sequence
 from nnef_hw.architecture.architecture import AcceleratorPlan, Port
 from nnef_hw.boards.interfaces import ChipLoop, ChosenSink, ChosenSource, Link
 from nnef_hw.frontend import graph_hash
-from nnef_hw.host.manifest import FORMAT_VERSION, IMAGE, MODULE, answer_hash, probe_codes
+from nnef_hw.host.manifest import (
+    FORMAT_VERSION,
+    IMAGE,
+    MODULE,
+    PROGRAM,
+    answer_hash,
+    probe_codes,
+)
 from nnef_hw.ir import Graph
 from nnef_hw.ir.batch import sample_extents
 from nnef_hw.ir.input_readers import index_count
@@ -84,6 +91,7 @@ def make_manifest(
         **({"sources": [source.to_json() for source in sources]} if sources else {}),
         **({"token_loop": loop.to_json()} if loop else {}),
         **_memories(graph, plan),
+        **_program(plan),
         **({} if bitstream is None else {"bitstream": {"manifest": bitstream.hex()}}),
         "files": {
             "model": "model.nnef.tgz",
@@ -126,6 +134,14 @@ def _memories(graph: Graph, plan: AcceleratorPlan) -> dict[str, object]:
         }  # fmt: skip
         return {"memory": entry}
     return {}
+
+
+def _program(plan: AcceleratorPlan) -> dict[str, object]:
+    """Return the program that a processor may load, if it may."""
+    if plan.loaded is None:
+        return {}
+    sha256 = hashlib.sha256(plan.loaded).hexdigest()
+    return {"program": {"file": PROGRAM, "bytes": len(plan.loaded), "sha256": sha256}}
 
 
 def _answer(graph: Graph) -> str:

@@ -47,6 +47,7 @@ class SharedArray(Architecture[EnginePlan]):
 
     name = ARCH
     takes_whole = True
+    loads_program = True
 
     def problems(self, graph: Graph) -> list[NnefHwError]:
         return check_engine(graph)

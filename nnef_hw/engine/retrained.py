@@ -89,7 +89,7 @@ def retrained(graph: Graph, design: Design) -> Design:
             f"the bitstream does not run these weights of {graph.name!r}: {what}", remedy=_REBUILD
         )
 
-    if not design.ring_words:
+    if not design.program.is_replaceable:
         raise refuse("it has its weights in block RAM, not in a memory beside the FPGA")
     network = lower(graph, design.device)
     own = replace(design, network=network, existing=None)

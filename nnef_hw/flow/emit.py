@@ -32,7 +32,7 @@ from nnef_hw.flow.sources import bind_sources
 from nnef_hw.flow.weights import copy_board
 from nnef_hw.frontend import save
 from nnef_hw.hardware.devices import Target
-from nnef_hw.host.manifest import HEX_IMAGE, IMAGE, MODULE, manifest_hash, read_manifest
+from nnef_hw.host.manifest import HEX_IMAGE, IMAGE, MODULE, PROGRAM, read_manifest
 from nnef_hw.host.streams import fill_batch
 from nnef_hw.ir import Graph
 from nnef_hw.reference import quantize_inputs, run_fixed
@@ -62,7 +62,8 @@ def emit(
 ) -> None:
     """Write models, manifest, plan, Verilog and bench; and the board's top, or the IP's wrapper.
 
-    Of a build whose bitstream is kept (``base``) the Verilog is copied.
+    Of a build whose bitstream is kept (``base``) the Verilog is copied, unless it has the program
+    from the beginning: then it is the same with another one.
     """
     save(fixed, folder / FIXED_MODEL)
     if canonical is not None:
@@ -88,7 +89,10 @@ def emit(
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=1, sort_keys=True) + "\n")
     (folder / "plan.json").write_text(plan.dumps())
     (folder / "rtl").mkdir()
-    verilog = _accelerator(plan, fixed, module, is_ip=is_ip) if base is None else base.verilog
+    if base is None or plan.loaded is not None:
+        verilog = _accelerator(plan, fixed, module, is_ip=is_ip)
+    else:
+        verilog = base.verilog
     (folder / "rtl" / "top.v").write_text(verilog)
 
     if samples is None:
@@ -117,12 +121,14 @@ def emit(
         bench = axi_testbench(plan, module, beats, frames, restart=fixed.is_sequential)
         (folder / "ip" / f"{module}_axis.v").write_text(axi_wrapper(plan, fixed, module))
         (folder / "ip" / f"{module}_tb.v").write_text(bench)
-        streams, build_hash, registers = options.streams, manifest_hash(manifest), None
+        streams, build_hash, registers = options.streams, read_manifest(folder).hash, None
         if streams.bus is not None:
             registers = bus_registers(plan, module, streams, build_hash)
         files = bus_files(plan, module, streams, build_hash, verilog)
         for path, text in files.items():
             (folder / path).write_text(text)
+        if plan.loaded is not None:
+            (folder / PROGRAM).write_bytes(plan.loaded)
         verilog_files = [str(path) for path in files if path.suffix == ".v"]
         waivers = lint_waivers(("rtl/top.v", f"ip/{module}_axis.v", *verilog_files))
         (folder / "ip" / f"{module}.vlt").write_text(waivers)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from nnef_hw.architecture.architecture import AcceleratorPlan
-from nnef_hw.architectures import ARCHITECTURES, AUTO
+from nnef_hw.architectures import ARCHITECTURES, AUTO, find_architecture
 from nnef_hw.boards import Board, find_board
 from nnef_hw.boards.interfaces import (
     BUS_DATA,
@@ -207,6 +207,8 @@ def check_options(options: BuildOptions) -> Target:
     _check_link(options)
     _check_ip_name(options)
     _check_bus(options)
+    if options.streams.with_program:
+        target = replace(target, loads_program=True)
     if isinstance(target, Board):
         if options.clock_mhz is None:
             target = replace(target, clock_mhz=_first_clock(target, options.link))
@@ -350,6 +352,17 @@ def _check_bus(options: BuildOptions) -> None:
             f"--bus-data {BUS_DATA[True]} needs a --bus",
             remedy=f"give --bus {' or '.join(bus.name for bus in BUSES)}",
         )
+    if options.streams.with_program:
+        if bus is None:
+            raise UsageError(
+                "--bus-program needs registers by which the program comes",
+                remedy=f"give --bus {' or '.join(bus.name for bus in BUSES)}",
+            )
+        if options.arch == AUTO or not find_architecture(options.arch).loads_program:
+            raise UsageError(
+                f"--bus-program loads the program of an engine, and --arch {options.arch} need "
+                "not have one", remedy="give --arch engine",
+            )  # fmt: skip
     if bus is not None and options.board != NO_BOARD:
         raise UsageError(f"--bus {bus.name} is for --board {NO_BOARD}", remedy="omit one of them")
 

@@ -7,9 +7,11 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 from nnef_hw.architecture.architecture import AcceleratorPlan
+from nnef_hw.arithmetic.records import Fields
 from nnef_hw.boards.interfaces import (
     DEFAULT_LINK,
     HostLink,
+    PlainStreams,
     SinkWish,
     SourceWish,
     link_of,
@@ -46,7 +48,7 @@ def base_options(options: BuildOptions) -> BuildOptions:
     Raises
     ------
     UsageError
-        If it is no finished build for a board, or options would change its bitstream.
+        If it is no finished build, or options would change its bitstream.
     """
     assert options.weights_of is not None
     defaults = {field.name: field.default for field in fields(BuildOptions)}
@@ -69,9 +71,13 @@ def base_options(options: BuildOptions) -> BuildOptions:
             f"{str(base.path)!r} is a build for board {manifest['board']!r}, not {options.board!r}",
             remedy="omit --board",
         )
+    link = link_of(manifest["link"])
+    own: Fields = {"link": link}
+    if isinstance(link, PlainStreams):
+        own = {"streams": link, "device": manifest["device"], "ip_name": manifest["module"]}
     return replace(
         options, board=options.board or manifest["board"], arch=manifest["arch"],
-        clock_mhz=manifest["clock_mhz"], link=link_of(manifest["link"]),
+        clock_mhz=manifest["clock_mhz"], **own,
         sinks=tuple(
             SinkWish(type(x), x.output, tuple(x.given.items()))
             for x in map(sink_of, manifest.get("sinks", ()))

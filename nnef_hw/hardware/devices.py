@@ -205,6 +205,8 @@ class Target:
         Other names on the command line.
     link_lut, link_bram
         What the host link takes of the device, measured.
+    loads_program
+        Whether a system may write the program of an engine, with its weights.
     """
 
     name: str
@@ -214,6 +216,7 @@ class Target:
     aliases: tuple[str, ...] = ()
     link_lut: int = 840
     link_bram: int = 1
+    loads_program: bool = False
 
     @property
     def link_ff(self) -> int:

@@ -123,11 +123,14 @@ class DmaAccelerator:
         stall: float = 5.0,
     ) -> None:
         self.manifest: Manifest = read_manifest(build)
-        self._stall = stall
+        self._build, self._stall = build, stall
         self._inputs = _lanes("inputs", self.manifest.inputs, send, allocate)
         self._outputs = _lanes("outputs", self.manifest.outputs, receive, allocate)
         self._registers = registers
-        table = accelerator_registers("accelerator", "", self.manifest.hash, with_data=False)
+        table = accelerator_registers(
+            "accelerator", "", self.manifest.hash, with_data=False,
+            with_program=self.manifest.program is not None,
+        )  # fmt: skip
         self._addresses = {register.name: address for address, register in table.addressed()}
         if registers is not None:
             self._check(self._read("id"), self._read("hash"))
@@ -220,6 +223,33 @@ class DmaAccelerator:
         """Drop the frames inside, and let states begin with their initial values."""
         control = self._addresses["control"]
         self._named().write(control, 0b11)
+
+    def load_program(self) -> None:
+        """Write the build's program with its weights, which drops the frames inside.
+
+        That is how a build with ``--weights-of`` comes to the bitstream of another one.
+
+        Raises
+        ------
+        UsageError
+            If the build has no program to load, or its file is not that of the build.
+        DmaError
+            If words of it are missing at the end.
+        """
+        if self.manifest.program is None:
+            raise UsageError(
+                "the accelerator takes no other program", remedy="build it with --bus-program"
+            )
+        registers, addresses = self._named(), self._addresses
+        words = np.frombuffer(self.manifest.program.read(self._build), "<u4")
+        registers.write(addresses["control"], 0b101)
+        for word in words.tolist():
+            registers.write(addresses["program"], word)
+        if left := self._read("program_left"):
+            raise DmaError(
+                f"{left:,} of {len(words):,} words of the program are missing",
+                remedy="give the registers of the accelerator to nothing else meanwhile",
+            )
 
     @property
     def latency(self) -> int:

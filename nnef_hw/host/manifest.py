@@ -21,8 +21,8 @@ from nnef_hw.hardware.geometry.stream_rows import StreamRows
 from nnef_hw.host.tokens import Roles, find_roles
 
 __all__ = [
-    "FORMAT_VERSION", "HEX_IMAGE", "IMAGE", "MODULE", "Manifest", "MemoryEntry",
-    "TensorStream", "answer_hash", "manifest_hash", "probe_codes", "read_manifest",
+    "FORMAT_VERSION", "HEX_IMAGE", "IMAGE", "MODULE", "Manifest", "MemoryEntry", "PROGRAM",
+    "ProgramEntry", "TensorStream", "answer_hash", "manifest_hash", "probe_codes", "read_manifest",
 ]  # fmt: skip
 
 FORMAT_VERSION = 1
@@ -32,6 +32,8 @@ IMAGE = "board/weights.bin"
 """File of what the board's flash has to hold besides the bitstream."""
 HEX_IMAGE = "sim/memory.hex"
 """The same as text, which the model of the flash reads."""
+PROGRAM = "ip/program.bin"
+"""File of the program that a processor may load through registers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,17 +159,51 @@ class MemoryEntry:
         UsageError
             If it is missing, or not the one that belongs to the bitstream.
         """
-        path = build / self.file
-        if not path.is_file():
-            raise UsageError(f"{str(build)!r} has no {self.file}", remedy="run nnef-hw build again")
-        data = path.read_bytes()
-        if hashlib.sha256(data).hexdigest() != self.sha256:
-            raise UsageError(
-                f"{str(path)!r} is not the image of this build's weights: its SHA-256 is not that "
-                "of the manifest",
-                remedy="run nnef-hw build again",
-            )
-        return data
+        return _read_checked(build, self.file, self.sha256)
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramEntry:
+    """The program with its weights, which a processor may load through registers.
+
+    Parameters
+    ----------
+    file, sha256
+        The file in the build, and its hash.
+    """
+
+    file: str
+    sha256: str
+
+    @classmethod
+    def from_json(cls, value: JsonObject | None) -> ProgramEntry | None:
+        """Read the entry ``program``."""
+        return None if value is None else cls(value["file"], value["sha256"])
+
+    def read(self, build: Path) -> bytes:
+        """Return the contents of the file.
+
+        Raises
+        ------
+        UsageError
+            If it is missing, or not the one of the build.
+        """
+        return _read_checked(build, self.file, self.sha256)
+
+
+def _read_checked(build: Path, file: str, sha256: str) -> bytes:
+    """Return the contents of a file that has a hash."""
+    path = build / file
+    if not path.is_file():
+        raise UsageError(f"{str(build)!r} has no {file}", remedy="run nnef-hw build again")
+    data = path.read_bytes()
+    if hashlib.sha256(data).hexdigest() != sha256:
+        raise UsageError(
+            f"{str(path)!r} is not the image of this build's weights: its SHA-256 is not that "
+            "of the manifest",
+            remedy="run nnef-hw build again",
+        )
+    return data
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +220,8 @@ class Manifest:
     IP, which has no board around it. ``loop`` are the purposes of the tensors that the board's own
     loop joins; None if it has none. ``sources`` are the names of inputs that do not come from the
     host. ``oscillator_mhz`` is the clock of the board's link, where the accelerator has one of its
-    own, which the report has; None where both have ``clock_mhz``.
+    own, which the report has; None where both have ``clock_mhz``. ``program`` is what a processor
+    may load through registers, if it may.
     """
 
     model: str
@@ -204,6 +241,7 @@ class Manifest:
     loop: Roles | None = None
     sources: tuple[str, ...] = ()
     oscillator_mhz: float | None = None
+    program: ProgramEntry | None = None
 
     @property
     def roles(self) -> Roles:
@@ -285,6 +323,7 @@ def read_manifest(build: Path) -> Manifest:
                 link=value["link"],
                 counted_layers=value["link"].get("counted_layers", 0),
                 memory=MemoryEntry.from_json(value.get("memory")),
+                program=ProgramEntry.from_json(value.get("program")),
                 hash=_bitstream_hash(value),
                 states=tuple(item["name"] for item in value.get("states", ())),
                 batch=value.get("batch", 1),

@@ -77,7 +77,9 @@ class Accelerator(LiteXModule):  # type: ignore[misc]
         described = BuildFolder.open(folder).manifest
         name = described["module"]
         self.with_data = streams.with_data
-        registers = accelerator_registers(name, "", manifest.hash, with_data=self.with_data)
+        registers = accelerator_registers(
+            name, "", manifest.hash, with_data=self.with_data, with_program=streams.with_program
+        )
         self.size = 1 << registers.address_bits
         self.bus = wishbone.Interface(data_width=32, adr_width=30, addressing="word")
         self.irq = Signal()

@@ -27,7 +27,7 @@ def _word(name: str, description: str, field: Field) -> Register:
 
 
 def accelerator_registers(
-    name: str, title: str, build_hash: bytes, *, with_data: bool
+    name: str, title: str, build_hash: bytes, *, with_data: bool, with_program: bool = False
 ) -> RegisterMap:
     """Return the registers of an accelerator.
 
@@ -37,7 +37,15 @@ def accelerator_registers(
         Hash by which software recognises the build; its first four bytes stand in a register.
     with_data
         Frames pass through registers.
+    with_program
+        The program of an engine may be loaded through registers.
     """
+    load = Field(
+        "load", PULSE,
+        "Begins to load a program from its first word on: all that restart does, and no frame "
+        "enters until the last word has come.",
+        2,
+    )  # fmt: skip
     registers = [
         _word(
             "id", "Tells that there is an accelerator of nnef-hw.",
@@ -65,6 +73,7 @@ def accelerator_registers(
                     "clears frames, latency and interval.",
                     1,
                 ),
+                *([load] if with_program else []),
             ),
         ),
         Register(
@@ -136,6 +145,24 @@ def accelerator_registers(
                     "result", POP,
                     "Four bytes of a result, the first one lowest. A result begins with a new "
                     "word; what its last word has too many is 0.",
+                    0, WORD_BITS,
+                ),
+            ),
+        ]  # fmt: skip
+    if with_program:
+        registers += [
+            _word(
+                "program_left", "How much of a program is missing.",
+                Field(
+                    "program_left", READ, "Words that are to be written to program; 0 at first.",
+                    0, WORD_BITS,
+                ),
+            ),
+            _word(
+                "program", "Takes the program of an engine, with its weights.",
+                Field(
+                    "program", PUSH,
+                    "Four bytes of ip/program.bin, the first one lowest, after load.",
                     0, WORD_BITS,
                 ),
             ),

@@ -20,7 +20,7 @@ module nnef_hw_restarted_sum #(parameter WIDTH = 8) (
         end
     endgenerate
 `else
-    nnef_hw_masked_sum #(.WIDTH(WIDTH)) masked
+    nnef_hw_masked_sum #(.WIDTH(WIDTH)) chosen
         (.a(keep), .b(kept), .c(1'b1), .d(added), .sum(sum));
 `endif
 endmodule

@@ -9,9 +9,10 @@ from nnef_hw.parts.engine.contraction import Matrices
 from nnef_hw.parts.engine.engine import Engine
 from nnef_hw.parts.engine.narrow import NARROW_BITS, NarrowWeights
 from nnef_hw.parts.engine.pairs import Gather, Minima
-from nnef_hw.parts.engine.program import BEAT_BITS
+from nnef_hw.parts.engine.program import BEAT_BITS, LOADED_BITS
 from nnef_hw.parts.engine.residual import SharedBank, TensorSums
 from nnef_hw.parts.engine.sizes import CODE_BITS
+from nnef_hw.parts.engine.supply import Written
 from nnef_hw.parts.engine.tables import Tables
 from nnef_hw.rtl.base.memory import TiledMemory
 from nnef_hw.rtl.base.primitives import delayed
@@ -59,8 +60,10 @@ class SharedEngine(wiring.Component):
     feed : In(stream.Signature(16))
         Only if the program comes as a stream: the beats of :class:`.EngineFeed`, all instructions
         of a frame over and over.
+    program, load, left, stands
+        As of :class:`.WrittenProgram`, only if the program may be written: ``i`` and the others.
     tail_address, tail_data, tail_enable : Out
-        A beat of the tables of what stands behind it; only if there are any.
+        A beat of the tables of what stands behind it; only if any are written.
     """
 
     unproved = "what it gives follows from a whole program; tests/engine simulates it"
@@ -75,12 +78,16 @@ class SharedEngine(wiring.Component):
         self.entries = entries
         self.sources, self.targets, self.padded = sources, targets, padded
         ports = {**border_ports("i", In, sources), **border_ports("o", Out, targets)}
-        ring = part.ring
-        if ring is not None:
+        if part.ring is not None:
             ports["feed"] = In(stream.Signature(BEAT_BITS))
-        if ring is not None and ring.tail_beats:
+        self.written = None
+        if part.has(Written):
+            self.written = part.supply.build(part, contents=self.contents)
+            ports |= {"program": In(stream.Signature(LOADED_BITS))}
+            ports |= {x: self.written.signature.members[x] for x in ("load", "left", "stands")}
+        if tail_beats := part.supply.tail_beats:
             ports |= {
-                "tail_address": Out(range(ring.tail_beats)), "tail_data": Out(BEAT_BITS),
+                "tail_address": Out(range(tail_beats)), "tail_data": Out(BEAT_BITS),
                 "tail_enable": Out(1),
             }  # fmt: skip
         super().__init__(ports)
@@ -106,8 +113,8 @@ class SharedEngine(wiring.Component):
         )
         m.submodules.sender = sender = part.sender.build(part, formats=self.targets)
         m.submodules.codes = codes = part.codes.build(part)
-        ring = part.ring
-        places, words = (self._memories if ring is None else self._feed)(m, sequencer)
+        # What writes tables, if these are written: it fills other memories as well.
+        filler, places, words = self._supply(m, sequencer)
         parameters = sequencer.parameters
         sent = Signal()
         m.d.sync += sent.eq(sender.done)
@@ -133,7 +140,7 @@ class SharedEngine(wiring.Component):
         is_inside = sequencer.word.inside | sender.is_active
         constant_address = requantizer.constant_address
         if units is not None:
-            self._connect_units(m, units, begin, word, words)
+            self._connect_units(m, units, begin, word, words, filler)
             read_address = Mux(units.is_active, units.address, read_address)
             is_inside |= units.is_active
             if hasattr(units, "constant"):
@@ -215,26 +222,25 @@ class SharedEngine(wiring.Component):
             ]
             result = residual.o
         own_tables = part.find(Tables)
-        tail_beats = 0 if ring is None else ring.tail_beats
+        tail_beats = part.supply.tail_beats
         if own_tables is not None:
             m.submodules.tables = tables = own_tables.build(part, entries=self.entries)
             m.d.comb += [tables.i.eq(result), tables.parameters.eq(parameters)]
-            if ring is not None:
-                feed = m.submodules.feed
+            if filler is not None:
                 alone = part.table_beats == own_tables.beats
-                own = 1 if alone else feed.table_address < own_tables.beats
+                own = 1 if alone else filler.table_address < own_tables.beats
                 m.d.comb += [
-                    tables.write_address.eq(feed.table_address),
-                    tables.write_data.eq(feed.table_data),
-                    tables.write_enable.eq(feed.table_enable & own),
+                    tables.write_address.eq(filler.table_address),
+                    tables.write_data.eq(filler.table_data),
+                    tables.write_enable.eq(filler.table_enable & own),
                 ]
             result = tables.o
         if tail_beats:
-            feed, before_tails = m.submodules.feed, part.table_beats - tail_beats
+            before_tails = part.table_beats - tail_beats
             m.d.comb += [
-                self.tail_address.eq(feed.table_address - before_tails),
-                self.tail_data.eq(feed.table_data),
-                self.tail_enable.eq(feed.table_enable & (feed.table_address >= before_tails)),
+                self.tail_address.eq(filler.table_address - before_tails),
+                self.tail_data.eq(filler.table_data),
+                self.tail_enable.eq(filler.table_enable & (filler.table_address >= before_tails)),
             ]
         self._write(m, sequencer, result, loader, codes)
         return m
@@ -252,7 +258,7 @@ class SharedEngine(wiring.Component):
         ]
         return matrices.weights
 
-    def _connect_units(self, m, units, begin, word, words):
+    def _connect_units(self, m, units, begin, word, words, filler):
         """Let units see the instruction, words, constants, tables that come with the program."""
         part, sequencer = self.part, m.submodules.sequencer
         m.d.comb += [
@@ -269,18 +275,32 @@ class SharedEngine(wiring.Component):
                 units.constant.eq(words["constant"]),
             ]
         if part.units.beats:
-            feed = m.submodules.feed
             first = 0 if part.find(Tables) is None else part.find(Tables).beats
-            place = feed.table_address - first
+            place = filler.table_address - first
             m.d.comb += [
                 units.table_place.eq(place),
-                units.table_beat.eq(feed.table_data),
-                units.table_comes.eq(feed.table_enable & (feed.table_address >= first)
+                units.table_beat.eq(filler.table_data),
+                units.table_comes.eq(filler.table_enable & (filler.table_address >= first)
                                      & (place < part.units.beats)),
             ]
 
+    def _supply(self, m, sequencer):
+        """Return what is filled, the addresses of rows, constants and weights, and what is there.
+
+        The first is None where memories hold all there is for ever.
+        """
+        if self.part.ring is not None:
+            return self._feed(m, sequencer)
+        m.d.comb += [sequencer.has_rows.eq(1), sequencer.has_all.eq(1)]
+        return (self._memories if self.written is None else self._written)(m)
+
+    def _found(self, filler):
+        """Return a component that is filled, with its addresses and words by name."""
+        places = {name: getattr(filler, f"{name}_address") for name in self.contents}
+        return filler, places, {name: getattr(filler, name) for name in self.contents}
+
     def _feed(self, m, sequencer):
-        """Return the addresses of rows, constants and weights, and what is found there."""
+        """Let the program pass."""
         m.submodules.feed = feed = self.part.ring.build(self.part)
         if self.part.has(Residents):
             self._residents(m, sequencer, feed)
@@ -299,10 +319,16 @@ class SharedEngine(wiring.Component):
             feed.retires.eq(retires),
             feed.weights.eq(Mux(parameters.by_lane, parameters.weights, rest)),
         ]
-        names = self.contents
-        return {name: getattr(feed, f"{name}_address") for name in names}, {
-            name: getattr(feed, name) for name in names
-        }
+        return self._found(feed)
+
+    def _written(self, m):
+        """Let memories be written."""
+        m.submodules.written = written = self.written
+        wiring.connect(m, wiring.flipped(self.program), written.i)
+        m.d.comb += [
+            written.load.eq(self.load), self.left.eq(written.left), self.stands.eq(written.stands),
+        ]
+        return self._found(written)
 
     def _residents(self, m, sequencer, feed):
         """Let packets of the program come from the memory of codes, too."""
@@ -319,10 +345,9 @@ class SharedEngine(wiring.Component):
             resident.word.eq(codes.packet_data),
         ]
 
-    def _memories(self, m, sequencer):
-        """Return the same, where memories hold all there is."""
+    def _memories(self, m):
+        """Let memories hold all there is."""
         part = self.part
-        m.d.comb += [sequencer.has_rows.eq(1), sequencer.has_all.eq(1)]
         places, words = {}, {}
         supply = part.supply
         for name, tilings in (
@@ -337,7 +362,7 @@ class SharedEngine(wiring.Component):
             m.submodules[{"row": "program"}.get(name, f"{name}s")] = memory
             m.d.comb += memory.read_enable.eq(1)
             places[name], words[name] = memory.read_address, memory.read_data
-        return places, words
+        return None, places, words
 
     def _write(self, m, sequencer, result, loader, codes):
         """Collect codes to words, and write these, or what the loader brings."""

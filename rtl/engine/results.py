@@ -253,7 +253,7 @@ class EngineTables(wiring.Component):
     parameters : In(parameter_layout)
         ``looks_up`` tells whether a function is applied, ``table`` which.
     write_address, write_data, write_enable : In
-        Two entries; only if they come as a stream.
+        Two entries; only if they are written.
     """
 
     unproved = "no stream: a schedule of fixed delays, no handshake"
@@ -267,7 +267,7 @@ class EngineTables(wiring.Component):
             "o": Out(code_layout(part)),
             "parameters": In(parameter_layout(part)),
         }
-        if part.ring is not None:
+        if part.is_written:
             members |= {
                 "write_address": In(range(self.memory.depth)),
                 "write_data": In(BEAT_BITS),
@@ -287,12 +287,15 @@ class EngineTables(wiring.Component):
 
     def _look_up(self, m, n, code):
         """Return the function of a code, or that code, a cycle later."""
-        streamed = self.part.ring is not None
-        tables = TiledMemory(self.memory, words=self.entries, writable=streamed)
+        written, entries = self.part.is_written, self.entries
+        if written:
+            pairs = zip(entries[::2], entries[1::2], strict=True)
+            entries = [low | high << CODE_BITS for low, high in pairs]
+        tables = TiledMemory(self.memory, words=entries, writable=written)
         m.submodules[f"tables{n}" if n else "tables"] = tables
         place, found = Cat(code, self.parameters.table), tables.read_data
         code = delayed(m, code, 1, name="code")
-        if streamed:
+        if written:
             place, found = place[1:], found.word_select(code[0], CODE_BITS)
             m.d.comb += [
                 getattr(tables, name).eq(getattr(self, name))

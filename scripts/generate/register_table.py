@@ -11,8 +11,9 @@ PAGE = """\
 
 An accelerator that was built with `--bus` has these registers ([in a design of your
 own](howto/own-design.md)). Addresses count bytes; words have 32 bits, the lowest byte first. The
-registers from `input_free` on are there with `--bus-data registers`. The value of `hash` differs
-from build to build.
+registers from `input_free` to `result` are there with `--bus-data registers`. With `--bus-program`
+there are `program_left` and `program`, at the next free addresses, and `control.load`. The value of
+`hash` differs from build to build.
 
 `scripts/generate/register_table.py` writes this page. The hardware, `ip/registers.h`, the CMSIS-SVD
 and the SystemRDL of a build are made of the same table.
@@ -26,7 +27,7 @@ cannot be done now, is answered with `SLVERR` or `err`, and does nothing.
 
 Other generators were looked at. PeakRDL-regblock has both buses, but makes SystemVerilog with
 packages and structs in its ports, while all else here is Verilog for any tool. PyPI's package of
-amaranth-soc is empty. LiteX's CSRs need LiteX. A table of fourteen registers in Python gives
+amaranth-soc is empty. LiteX's CSRs need LiteX. A table of sixteen registers in Python gives
 hardware in the language of the rest, and formats that other tools read: `systemrdl-compiler` and
 `cmsis-svd` check them in the tests. From the SystemRDL, PeakRDL makes C++, Rust, UVM, HTML or
 IP-XACT.
@@ -35,7 +36,9 @@ IP-XACT.
 
 def make_table() -> str:
     """Return the page."""
-    registers = accelerator_registers("net", "an accelerator", bytes(32), with_data=True)
+    registers = accelerator_registers(
+        "net", "an accelerator", bytes(32), with_data=True, with_program=True
+    )
     return PAGE.format(registers=register_table(registers), accesses=access_table())
 
 

@@ -1,6 +1,7 @@
 """Other weights for the bitstream of a build: an image, and nothing else."""
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 
 from nnef_hw.architectures import find_architecture
 from nnef_hw.boards import find_board
-from nnef_hw.boards.interfaces import ClassOnLeds, SinkWish, Spi, Uart
+from nnef_hw.boards.interfaces import ClassOnLeds, SinkWish, Spi, Uart, find_streams
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.engine.hardware.accelerator import EngineAccelerator
 from nnef_hw.engine.layers.layer import Shape
@@ -150,6 +151,53 @@ def test_options_that_make_no_sense(base, tmp_path, changes, message):
     plain = {"board": None, "clock_mhz": None, "link": Uart(), "sinks": ()}
     with pytest.raises(UsageError, match="is the build whose bitstream is kept"):
         build(replace(options, weights_of=base, out=base, **plain))
+
+
+@pytest.mark.usefixtures("few_boards")
+@pytest.mark.verilator
+def test_other_weights_of_plain_ip(tmp_path):
+    """Registers are those of the first build; the Verilog differs in contents of memories alone."""
+    rng = np.random.default_rng(7)
+    streams = find_streams("wishbone", "registers", program=True)
+    first = options_of(
+        tmp_path, "first", network(rng, inner=12), rng, board="none", device="generic",
+        ip_name="my", arch="engine", target_fps=1000, streams=streams,
+    )  # fmt: skip
+    build(first)
+    graph = network(rng, inner=12, scale=2.0)
+    second = options_of(tmp_path, "second", graph, rng, weights_of=first.out)
+    report = build(second)
+    assert report.simulation.bit_exact
+    assert report.simulation.cycles_per_inference == report.cycles_per_inference
+    old, new = (BuildFolder.open(x.out) for x in (first, second))
+    assert new.plan.loaded == (second.out / "ip" / "program.bin").read_bytes() != old.plan.loaded
+    assert read_manifest(second.out).hash == read_manifest(first.out).hash
+    for file in ("ip/my_wishbone.v", "ip/registers.h", "ip/my.svd"):
+        assert (first.out / file).read_bytes() == (second.out / file).read_bytes()
+    contents = re.compile(r"(tile_\d+_\d+\[\d+\] =)\s+\d+'h[0-9a-f]+;")
+    rest = [contents.sub(r"\1", x.verilog) for x in (old, new)]
+    assert rest[0] == rest[1]
+    assert old.verilog != new.verilog
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"arch": "auto"}, "--arch auto need not have one; give --arch engine"),
+        ({"arch": "streaming"}, "--arch streaming need not have one"),
+        ({"bus": None}, "needs registers by which the program comes; give --bus axi4-lite or"),
+    ],
+)
+def test_programs_that_nobody_can_load(tmp_path, changes, message):
+    rng = np.random.default_rng(7)
+    options = {"arch": "engine", "bus": "wishbone", **changes}
+    streams = find_streams(options["bus"], "streams", program=True)
+    wanted = options_of(
+        tmp_path, "net", network(rng), rng, board="none", device="generic", arch=options["arch"],
+        streams=streams,
+    )  # fmt: skip
+    with pytest.raises(UsageError, match=message):
+        build(wanted)
 
 
 @pytest.mark.usefixtures("few_boards")

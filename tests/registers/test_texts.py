@@ -25,8 +25,11 @@ from nnef_hw.registers.table import (
 )
 
 HASH = bytes(range(1, 33))
-MAPS = [accelerator_registers("net", 'my "net"', HASH, with_data=x) for x in (False, True)]
-maps = pytest.mark.parametrize("registers", MAPS, ids=["streams", "data"])
+MAPS = [
+    accelerator_registers("net", 'my "net"', HASH, with_data=with_data, with_program=with_program)
+    for with_data, with_program in ((False, False), (True, False), (True, True))
+]
+maps = pytest.mark.parametrize("registers", MAPS, ids=["streams", "data", "program"])
 
 
 def facts(registers):

@@ -10,7 +10,7 @@ from nnef_hw.arithmetic.records import Fields
 from nnef_hw.engine.planning.plan import EnginePlan
 from nnef_hw.hardware.devices import find_device
 from nnef_hw.parts.base.untyped import Hardware
-from nnef_hw.parts.engine.program import BEAT_BITS
+from nnef_hw.parts.engine.program import BEAT_BITS, LOADED_BITS
 from nnef_hw.parts.readers.row_reader import RowReader
 from nnef_hw.rtl.base.reset import WithReset
 from nnef_hw.rtl.engine.engine import SharedEngine
@@ -44,6 +44,13 @@ class EngineAccelerator(wiring.Component):  # type: ignore[misc]
         The input images: row, column, channel; by the names of the plan's ports.
     o, ... : Out(stream.Signature(beat_layout))
         The output images.
+    program : In(stream.Signature(32))
+        Another program (:func:`nnef_hw.engine.program.image.loaded_bytes`); only if the plan lets a
+        system write one, as ``load`` and ``left``.
+    load : In(1)
+        It comes from its first word on: all frames inside are dropped.
+    left : Out
+        Words of it that are missing; till then, and a few cycles more, no frame enters.
     feed : In(stream.Signature(16))
         The program as a stream (:mod:`nnef_hw.engine.program.image`), over and over; only if it
         comes as one that no memory of the board brings.
@@ -84,6 +91,11 @@ class EngineAccelerator(wiring.Component):  # type: ignore[misc]
                 ports |= {"image": In(stream.Signature(BEAT_BITS)), "loaded": In(1)}
         elif plan.design.ring_words:
             ports["feed"] = In(stream.Signature(BEAT_BITS))
+        if plan.loaded is not None:
+            ports |= {
+                "program": In(stream.Signature(LOADED_BITS)), "load": In(1),
+                "left": Out(range(len(plan.loaded) * 8 // LOADED_BITS + 1)),
+            }  # fmt: skip
         if restartable:
             ports |= {"restart": In(1), "restarted": Out(1)}
         super().__init__(ports)
@@ -111,9 +123,13 @@ class EngineAccelerator(wiring.Component):  # type: ignore[misc]
             targets=[(x.bits, x.signed, 1) for x in network.sinks],
             units=design.program.units.contents,
         )  # fmt: skip
+        if self.plan.loaded is not None:
+            restart = self._load(m, engine, restart)
         m.submodules.engine = WithReset(engine, restart)
         for source, stream_ in zip(network.sources, engine.inputs, strict=True):
             given = wiring.flipped(getattr(self, source.port.name))
+            if self.plan.loaded is not None:
+                given = self._held(m, source.port.name, given, restart)
             if (head := source.head) is not None:
                 component = head.part.build(**head.begin.contents)
                 m.submodules[head.instance] = WithReset(component, restart)
@@ -128,9 +144,9 @@ class EngineAccelerator(wiring.Component):  # type: ignore[misc]
         beats = 0
         for sink, result in zip(network.sinks, engine.outputs, strict=True):
             if sink.tail is not None:
-                own = len(sink.tail.table_beats) if design.ring_words else 0
+                own = len(sink.tail.table_beats) if design.engine.is_written else 0
                 part = sink.tail.written if own else sink.tail.part
-                component = part.build(**sink.tail.given(table=not own))
+                component = part.build(**sink.tail.given(table=not (own and design.ring_words)))
                 if own:
                     write_tables(
                         m, [component], part, beats, address=engine.tail_address,
@@ -143,6 +159,28 @@ class EngineAccelerator(wiring.Component):  # type: ignore[misc]
                 result = part.result(component)
             wiring.connect(m, result, wiring.flipped(getattr(self, sink.port.name)))
         return m
+
+    def _load(self, m: Module, engine: SharedEngine, restart: Hardware) -> Hardware:
+        """Let another program be written; return what resets all else then."""
+        wiring.connect(m, wiring.flipped(self.program), engine.program)
+        stands = Signal()
+        m.d.comb += [
+            engine.load.eq(self.load),
+            self.left.eq(engine.left),
+            stands.eq(engine.stands if restart is None else engine.stands | restart),
+        ]
+        return stands
+
+    @staticmethod
+    def _held(m: Module, name: str, given: Hardware, stands: Hardware) -> Hardware:
+        """Return an input of which nothing is taken while all else is reset."""
+        held = stream.Signature(given.payload.shape()).create(path=(f"{name}_held",))
+        m.d.comb += [
+            held.payload.eq(given.payload),
+            held.valid.eq(given.valid & ~stands),
+            given.ready.eq(held.ready & ~stands),
+        ]
+        return held
 
     def _read(self, m: Module, engine: SharedEngine, restart: Hardware) -> None:
         """Let the memory's image come over and over."""

@@ -88,23 +88,23 @@ class UnitLayer(EngineLayer):
         """
 
     def unit(
-        self, peers: Sequence[Self], ram: BlockRam, pace: int, *, is_streamed: bool
+        self, peers: Sequence[Self], ram: BlockRam, pace: int, *, is_written: bool
     ) -> StreamUnit:
-        """Return the unit of peers; tables come with the program, or are there before it.
+        """Return the unit of peers; tables are written with the program, or there for ever.
 
         It takes and gives codes as the engine has them, unsigned, unless a layer says otherwise.
         """
-        del is_streamed
+        del is_written
         part = self.part(peers, ram, pace)
         return StreamUnit(part=part, source=(self.widest(peers), False), target=(CODE_BITS, False))
 
-    def contents(self, peers: Sequence[Self], *, is_streamed: bool) -> AttributeMap:
-        """Return the contents of the unit's part."""
-        del peers, is_streamed
+    def contents(self, peers: Sequence[Self]) -> AttributeMap:
+        """Return the contents of the unit's part, unless its tables come with the program."""
+        del peers
         return {}
 
     def table_beats(self, peers: Sequence[Self], unit: StreamUnit) -> Sequence[int]:
-        """Return the unit's tables as beats of a program that comes as a stream."""
+        """Return the unit's tables as beats of a program that is written."""
         del peers, unit
         return ()
 

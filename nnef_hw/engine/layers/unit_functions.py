@@ -54,18 +54,18 @@ class ExponentialLayer(UnitLayer):
     def part(self, peers: Sequence[Self], ram: BlockRam, pace: int) -> SoftmaxPart: ...
 
     def unit(
-        self, peers: Sequence[Self], ram: BlockRam, pace: int, *, is_streamed: bool
+        self, peers: Sequence[Self], ram: BlockRam, pace: int, *, is_written: bool
     ) -> StreamUnit:
-        found = super().unit(peers, ram, pace, is_streamed=is_streamed)
+        found = super().unit(peers, ram, pace, is_written=is_written)
         part = self.part(peers, ram, pace)
         chosen = (("table_number", "unit_table"),) if part.tables > 1 else ()
         return replace(
-            found, part=replace(part, is_written=is_streamed), ports=chosen,
+            found, part=replace(part, is_written=is_written), ports=chosen,
             hides=any(x.place is not None for x in peers),
         )  # fmt: skip
 
-    def contents(self, peers: Sequence[Self], *, is_streamed: bool) -> AttributeMap:
-        return {} if is_streamed else {"table": self._entries(peers)}
+    def contents(self, peers: Sequence[Self]) -> AttributeMap:
+        return {"table": self._entries(peers)}
 
     def _entries(self, peers: Sequence[Self]) -> list[int]:
         """Return the entries of all tables, each with as many as there are codes."""
@@ -129,9 +129,9 @@ class SoftmaxLayer(ExponentialLayer):
         return PipelinedSoftmax(stages=-(-quotient // pace), **fields)
 
     def unit(
-        self, peers: Sequence[Self], ram: BlockRam, pace: int, *, is_streamed: bool
+        self, peers: Sequence[Self], ram: BlockRam, pace: int, *, is_written: bool
     ) -> StreamUnit:
-        found = super().unit(peers, ram, pace, is_streamed=is_streamed)
+        found = super().unit(peers, ram, pace, is_written=is_written)
         ports = {"last_channel": "last_channel", "masks": "masks"}
         ports |= {"fewer": "fewer"} if self.part(peers, ram, pace).fewer_places else {}
         return replace(found, ports=(*found.ports, *ports.items()))
@@ -170,9 +170,9 @@ class TfliteSoftmaxLayer(ExponentialLayer):
         )  # fmt: skip
 
     def unit(
-        self, peers: Sequence[Self], ram: BlockRam, pace: int, *, is_streamed: bool
+        self, peers: Sequence[Self], ram: BlockRam, pace: int, *, is_written: bool
     ) -> StreamUnit:
-        found = super().unit(peers, ram, pace, is_streamed=is_streamed)
+        found = super().unit(peers, ram, pace, is_written=is_written)
         source = self.before.bits, self.before.signed
         return replace(found, source=source, target=(self.behind.bits, self.behind.signed))
 
@@ -224,11 +224,11 @@ class NormalizeLayer(UnitLayer):
         )  # fmt: skip
 
     def unit(
-        self, peers: Sequence[Self], ram: BlockRam, pace: int, *, is_streamed: bool
+        self, peers: Sequence[Self], ram: BlockRam, pace: int, *, is_written: bool
     ) -> StreamUnit:
-        found = super().unit(peers, ram, pace, is_streamed=is_streamed)
+        found = super().unit(peers, ram, pace, is_written=is_written)
         part = self.part(peers, ram, pace)
-        part = part.roomy if is_streamed else part
+        part = part.roomy if is_written else part
         ports = {name: name for name in ("epsilon", "finer", "farther", "lowest", "below")}
         ports |= {} if part.centered else {"zero_point": "zero_code"}
         return replace(

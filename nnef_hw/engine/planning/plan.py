@@ -17,7 +17,7 @@ from nnef_hw.engine.layers.network import Sink
 from nnef_hw.engine.memory.choices import MEMORY, saved
 from nnef_hw.engine.planning.resources import border_resources, engine_resources
 from nnef_hw.engine.program.design import Design
-from nnef_hw.engine.program.image import ProgramImage
+from nnef_hw.engine.program.image import ProgramImage, loaded_bytes
 from nnef_hw.engine.timing.timing import FrameTimes, Span, simulate_frames, spans
 from nnef_hw.hardware.devices import Resources, Target
 from nnef_hw.ir import Graph, Node, stream_image
@@ -294,6 +294,11 @@ class EnginePlan:
     def images(self) -> tuple[ProgramImage, ...]:
         """The program, if it comes from a memory of the board."""
         return () if self.design.store is None else (ProgramImage(self.design),)
+
+    @cached_property
+    def loaded(self) -> bytes | None:
+        """The program, if a system may write another one in its place."""
+        return loaded_bytes(self.design) if self.design.is_loaded else None
 
     @property
     def layer_counters(self) -> bool:

@@ -169,7 +169,8 @@ def _with_shape(
     """
     shape: Shape | None = size
     while shape is not None:
-        design = Design(network, shape, target.device, batch=batch)
+        loaded = target.loads_program
+        design = Design(network, shape, target.device, batch=batch, is_loaded=loaded)
         plans = list(_with_units(design.changed(unit_ways=ways), target, clock_mhz))
         yield from plans
         if size.rows * size.lanes == _LEAST_PRODUCTS and size.results == 1:
@@ -242,8 +243,8 @@ def _packed(design: Design, target: Target, clock_mhz: float | None) -> Iterator
     """
     plans = [x for own in packings(design) for x in _fed(own, target, clock_mhz)]
     yield from plans
-    matrices = design.engine.find(Matrices)
-    if matrices is not None and not any(_fits(plan, target.device) for plan in plans):
+    may_share = design.engine.has(Matrices) and not design.is_loaded
+    if may_share and not any(_fits(plan, target.device) for plan in plans):
         for own in packings(design.changed(dense=True)):
             yield EnginePlan.of(own, target, clock_mhz)
     if _wants_lut_ram(plans, target.device):

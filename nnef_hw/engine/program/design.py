@@ -43,6 +43,7 @@ _PROGRAMMING = frozenset({
     "unit_pace",
     "lut_matrices",
     "result_cycles",
+    "is_loaded",
 })
 """Choices that decide about places, and besides about the program and its engine."""
 
@@ -83,6 +84,8 @@ class Design:
         Cycles in which a result leaves, of an engine whose requantizer multiplies digits in turn.
     dense
         Whether memories that are filled once have no gaps.
+    is_loaded
+        Whether a system may write another program to the memories.
     """
 
     network: Network
@@ -104,6 +107,7 @@ class Design:
     unit_pace: int = chosen(1, "unit_pace")
     result_cycles: int = chosen(1, "result_cycles")
     dense: bool = chosen(False, "dense")
+    is_loaded: bool = chosen(False, "loaded")
 
     def changed(self, **choices: Any) -> Design:
         """Return the design with other choices, and all of it that they do not decide about.
@@ -141,7 +145,7 @@ class Design:
         return Program(
             self.placement, self.ring_words, self.existing,
             self._has_residents, self.packs_weights, self.unit_ways, self.unit_pace,
-            self.lut_matrices, self.result_cycles, self.dense,
+            self.lut_matrices, self.result_cycles, self.dense, self.is_loaded,
         )  # fmt: skip
 
     @cached_property

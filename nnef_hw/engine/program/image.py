@@ -8,11 +8,17 @@ from dataclasses import dataclass
 from nnef_hw.engine.memory.store import Store
 from nnef_hw.engine.program.design import Design
 from nnef_hw.parts.engine.codes import Residents
-from nnef_hw.parts.engine.program import BEAT_BITS, FILL_FLAG, RESIDENT_FLAG, TABLES_FLAG
+from nnef_hw.parts.engine.program import (
+    BEAT_BITS,
+    FILL_FLAG,
+    LOADED_BITS,
+    RESIDENT_FLAG,
+    TABLES_FLAG,
+)
 from nnef_hw.parts.engine.sizes import CODE_BITS
 from nnef_hw.parts.readers.reader import Reader
 
-__all__ = ["ProgramImage", "fill_beats", "frame_beats", "image_bytes"]
+__all__ = ["ProgramImage", "fill_beats", "frame_beats", "image_bytes", "loaded_bytes"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +119,11 @@ def _tables(design: Design) -> Iterator[int]:
     if not design.packets.table_words:
         return
     yield from (0, 1 << TABLES_FLAG)
+    yield from _table_beats(design)
+
+
+def _table_beats(design: Design) -> Iterator[int]:
+    """Yield the beats of all tables."""
     pairs = zip(design.entries[::2], design.entries[1::2], strict=True)
     yield from (low | high << CODE_BITS for low, high in pairs)
     yield from design.program.units.table_beats
@@ -153,6 +164,29 @@ def image_bytes(design: Design) -> bytes:
     if segments is not None:
         return segments.image(beats)
     return b"".join(beat.to_bytes(BEAT_BITS // 8, "little") for beat in beats)
+
+
+def loaded_bytes(design: Design) -> bytes:
+    """Return the program that a system writes to memories: all of it, the lowest bytes first.
+
+    Rows of the program, constants, words of weights, each in whole beats, then the tables' beats,
+    and zeros up to a whole word.
+    """
+    engine = design.engine
+    supply = engine.supply
+    found: list[int] = []
+    for words, beats, tilings in (
+        (design.row_words, engine.layout.row_beats, supply.program_memories(engine)),
+        (design.constants, engine.constant_beats, supply.constant_memories(engine)),
+        (design.program.weights, engine.weight_beats(engine.array.rows),
+         supply.weight_memories(engine)),
+    ):  # fmt: skip
+        for word in (*words, *[0] * (tilings[0].depth - len(words))):
+            found += [word >> BEAT_BITS * beat & (1 << BEAT_BITS) - 1 for beat in range(beats)]
+    if engine.table_beats:
+        found += _table_beats(design)
+    image = b"".join(beat.to_bytes(BEAT_BITS // 8, "little") for beat in found)
+    return image + bytes(-len(image) % (LOADED_BITS // 8))
 
 
 def _split(words: Sequence[int], beats: int) -> Iterator[int]:

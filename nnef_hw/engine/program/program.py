@@ -97,6 +97,8 @@ class Program:
     dense
         Whether memories that are filled once have no gaps: between instructions, and between
         weights and codes that become weights.
+    is_loaded
+        Whether a system may write another program to the memories.
     """
 
     placement: Placement
@@ -109,6 +111,12 @@ class Program:
     lut_matrices: bool = False
     result_cycles: int = 1
     dense: bool = False
+    is_loaded: bool = False
+
+    @property
+    def is_replaceable(self) -> bool:
+        """Whether the engine gets other weights without another bitstream."""
+        return self.is_loaded or self.ring_words > 0
 
     @property
     def layers(self) -> tuple[EngineLayer, ...]:
@@ -179,7 +187,7 @@ class Program:
         """The units that tensors pass."""
         return Units(
             layers=self.layers, ram=self.placement.device.ram, pace=self.unit_pace,
-            is_streamed=self.ring_words > 0,
+            is_written=self.is_replaceable, is_empty=self.ring_words > 0,
             existing=None if self.existing is None else self.existing.units,
         )  # fmt: skip
 

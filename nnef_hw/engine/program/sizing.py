@@ -31,7 +31,7 @@ from nnef_hw.parts.engine.requantizer import SecondRounding, SharedRequantizer
 from nnef_hw.parts.engine.residual import AddedFactors, SharedBank, TensorSums
 from nnef_hw.parts.engine.sequencer import Divided, Sequencer
 from nnef_hw.parts.engine.sizes import CODE_BITS
-from nnef_hw.parts.engine.supply import Held, Ring, Supply
+from nnef_hw.parts.engine.supply import Held, Ring, Supply, Written
 from nnef_hw.parts.engine.tables import Tables
 from nnef_hw.parts.engine.units import StreamUnits
 
@@ -47,8 +47,9 @@ _DIGITS = 3
 def size_engine(program: Program) -> Engine:
     """Return the engine for a program.
 
-    One whose program comes as a stream also runs that of other weights, as far as that costs
-    little: no field is a constant of the hardware which they change, and sums have a margin.
+    One whose program comes as a stream, or may be written, also runs that of other weights, as far
+    as that costs little: no field is a constant of the hardware which they change, and sums have a
+    margin.
     """
     device, shape = program.placement.device, program.shape
     features = tuple(_features(program))
@@ -124,7 +125,7 @@ def _residual(program: Program, run: Sequence[Instruction]) -> TensorSums:
     bits = signed_bits(min(factors), max(factors))
     offsets = [x.offset for x in found]
     offset_bits = signed_bits(min(offsets), max(offsets))
-    if program.ring_words:
+    if program.is_replaceable:
         # Their sum has room for that.
         offset_bits = max(offset_bits, CODE_BITS + bits + 1)
     return TensorSums(
@@ -155,9 +156,11 @@ def _supply(program: Program) -> Supply:
             tail_beats=len(program.tail_beats),
         )  # fmt: skip
     constants = max(2, sum(parts[-1].constants.stop for parts in program.parts))
-    return Held(
+    kind, tail_beats = (Written, len(program.tail_beats)) if program.is_loaded else (Held, 0)
+    return kind(
         frame_weights=weights, constants=constants, instructions=instructions,
         first=program.first, dense=program.dense, shared=program.shares_weights,
+        tail_beats=tail_beats,
     )  # fmt: skip
 
 
@@ -168,7 +171,7 @@ def _requantizer(
     bits, together = max(factors, default=1).bit_length(), array.results
     cycles = program.result_cycles
     digit_bits = min(_DIGITS, bits) if cycles == 1 else -(-bits // (cycles - 1))
-    if program.ring_words:
+    if program.is_replaceable:
         more = [x.more_shift_bits for x in features if isinstance(x, SecondRounding)]
         spare = -together * (array.acc_bits + bits + sum(more)) % BEAT_BITS
         bits += min(spare // together, -bits % digit_bits)
@@ -198,7 +201,7 @@ def _acc_bits(program: Program) -> int:
     """Width of sums."""
     bits = _LEAST_SUM_BITS
     for layer in program.layers:
-        margin = _SUM_MARGIN if program.ring_words and layer.weight_bytes else 1.0
+        margin = _SUM_MARGIN if program.is_replaceable and layer.weight_bytes else 1.0
         low, high = layer.largest_sum
         bits = max(bits, signed_bits(int(margin * low), int(margin * high)))
     return bits
@@ -212,7 +215,7 @@ def _same(engine: Engine, program: Program) -> Mapping[str, int]:
             if name in engine.facts and engine.facts[name].constant:
                 found.setdefault(name, set()).add(value)
     same = {name: min(values) for name, values in found.items() if len(values) == 1}
-    if not program.ring_words:
+    if not program.is_replaceable:
         return same
     return {
         name: value for name, value in same.items() if not value or not engine.facts[name].trained

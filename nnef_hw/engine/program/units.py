@@ -28,8 +28,10 @@ class Units:
         The device's block RAM.
     pace
         Cycles per code that a unit may take.
-    is_streamed
-        Whether the program comes as a stream, and tables with it.
+    is_written
+        Whether the program is written, and tables with it.
+    is_empty
+        Whether there are no tables before it is.
     existing
         The units that a bitstream has already; None to make some.
     """
@@ -37,7 +39,8 @@ class Units:
     layers: Sequence[EngineLayer]
     ram: BlockRam
     pace: int
-    is_streamed: bool
+    is_written: bool
+    is_empty: bool
     existing: StreamUnits | None = None
 
     @cached_property
@@ -60,7 +63,7 @@ class Units:
         if self.existing is not None:
             return self.existing.units
         return tuple(
-            peers[0].unit(peers, self.ram, self.pace, is_streamed=self.is_streamed)
+            peers[0].unit(peers, self.ram, self.pace, is_written=self.is_written)
             for peers in self.peers
         )
 
@@ -79,12 +82,12 @@ class Units:
     @property
     def contents(self) -> Sequence[AttributeMap]:
         """Contents of each unit's part."""
-        return [peers[0].contents(peers, is_streamed=self.is_streamed) for peers in self.peers]
+        return [{} if self.is_empty else peers[0].contents(peers) for peers in self.peers]
 
     @property
     def table_beats(self) -> list[int]:
-        """Tables of all units as beats of a program that comes as a stream."""
-        if not self.is_streamed:
+        """Tables of all units as beats of a program that is written."""
+        if not self.is_written:
             return []
         return [
             beat

@@ -164,9 +164,9 @@ class Engine:
         return self.sequencer.places["write"]
 
     @property
-    def is_streamed(self) -> bool:
-        """Whether the engine's program comes as a stream."""
-        return self.ring is not None
+    def is_written(self) -> bool:
+        """Whether memories of the program and of tables are written."""
+        return self.supply.is_written
 
     @property
     def requantizer_delay(self) -> int:
@@ -295,12 +295,12 @@ class Engine:
 
     @cached_property
     def table_beats(self) -> int:
-        """Beats of all tables that come with a program that is a stream."""
-        ring, tables, units = self.ring, self.find(Tables), self.units
-        if ring is None:
+        """Beats of all tables that come with a program, if these are written."""
+        tables, units = self.find(Tables), self.units
+        if not self.is_written:
             return 0
         own = (0 if tables is None else tables.beats) + (0 if units is None else units.beats)
-        return own + ring.tail_beats
+        return own + self.supply.tail_beats
 
     def delay_memory(self, cycles: int) -> Tiling:
         """Return a memory in which addresses to write wait for so many cycles."""

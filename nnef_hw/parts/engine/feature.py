@@ -62,8 +62,8 @@ class EngineSizes(Protocol):
         """Width of the address of a word that is written."""
 
     @property
-    def is_streamed(self) -> bool:
-        """Whether the program comes as a stream."""
+    def is_written(self) -> bool:
+        """Whether memories of the program and of tables are written."""
 
     @property
     def is_direct(self) -> bool:

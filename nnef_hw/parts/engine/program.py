@@ -13,6 +13,7 @@ from nnef_hw.parts.engine.sizes import CODE_BITS
 __all__ = [
     "BEAT_BITS",
     "FILL_FLAG",
+    "LOADED_BITS",
     "MOST_CONSTANTS",
     "PASS_LEVEL",
     "QUANTITIES",
@@ -26,6 +27,8 @@ __all__ = [
 
 BEAT_BITS = 16
 """Bits of a beat of the program, where it comes as a stream."""
+LOADED_BITS = 2 * BEAT_BITS
+"""Bits in which a system writes a program: two beats, the lower one first."""
 MOST_CONSTANTS = 64
 """Constants that an instruction has then, unless a single pass has more results."""
 TABLE_BEATS = (1 << CODE_BITS) * CODE_BITS // BEAT_BITS

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.blockram import BlockRam, Tiling, tile_memory
@@ -13,11 +14,13 @@ from nnef_hw.parts.engine.fields import Record, fact
 from nnef_hw.parts.engine.program import BEAT_BITS, Layout, beats_of
 from nnef_hw.parts.engine.sequencer import OperandPlaces
 
-__all__ = ["Held", "PacketSizes", "Ring", "Supply"]
+__all__ = ["Held", "PacketSizes", "Ring", "Supply", "Written"]
 
 _RING_ROWS = 256
 _FEED_LUTS = 300
 """Of what puts a program that comes as a stream into its memories."""
+_WRITING_LUTS = 120
+"""Of what puts a program that a system writes into its memories."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,11 +43,22 @@ class Supply(Feature):
         Depth of the memory of constants.
     instructions
         Length of the program.
+    tail_beats
+        Beats of the tables of what stands behind the engine, which come with those of functions if
+        they are written.
+
+    Attributes
+    ----------
+    is_written
+        Whether the memories are written, and those of tables.
     """
+
+    is_written: ClassVar[bool]
 
     frame_weights: int
     constants: int
     instructions: int
+    tail_beats: int = 0
 
     @property
     def is_shared(self) -> bool:
@@ -111,6 +125,7 @@ class Held(Supply):
     """
 
     label = "memories of the program"
+    is_written = False
 
     first: int = 0
     dense: bool = False
@@ -139,6 +154,21 @@ class Held(Supply):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Written(Held):
+    """Memories that hold all of it from the beginning, until a system writes another program."""
+
+    label = "memories of the program that are written"
+    component = "nnef_hw.rtl.engine.written:WrittenProgram"
+    is_written = True
+
+    def tiled(self, ram: BlockRam, depth: int, bits: int) -> tuple[Tiling, ...]:
+        return _tiled_by_beats(ram, depth, bits)
+
+    def luts(self, engine: EngineSizes, device: Device) -> float:
+        return _WRITING_LUTS
+
+
+@dataclass(frozen=True, kw_only=True)
 class Ring(Supply):
     """Circular memories that a program passes which comes as a stream.
 
@@ -146,8 +176,6 @@ class Ring(Supply):
     ----------
     words
         Words of weights that have room in it, a power of two.
-    tail_beats
-        Beats of the tables of what stands behind the engine, which come with those of functions.
     """
 
     label = "a program that is a stream"
@@ -155,8 +183,9 @@ class Ring(Supply):
     says = (PacketSizes,)
     implied = (OperandPlaces,)
 
+    is_written = True
+
     words: int
-    tail_beats: int = 0
 
     def __post_init__(self) -> None:
         if self.words < 1 or self.words & (self.words - 1):
@@ -177,12 +206,16 @@ class Ring(Supply):
         return max(2, _RING_ROWS // stride)
 
     def tiled(self, ram: BlockRam, depth: int, bits: int) -> tuple[Tiling, ...]:
-        """Return a memory for each beat, or two, of a word, where that takes fewer block RAMs."""
-        beat = (tile_memory(ram, depth, BEAT_BITS),)
-        pair = (tile_memory(ram, depth, 2 * BEAT_BITS),)
-        pairs, rest = divmod(beats_of(bits), 2)
-        ways = (beat * beats_of(bits), pair * pairs + beat * rest)
-        return min(ways, key=lambda way: sum(tiling.count for tiling in way))
+        return _tiled_by_beats(ram, depth, bits)
 
     def luts(self, engine: EngineSizes, device: Device) -> float:
         return _FEED_LUTS
+
+
+def _tiled_by_beats(ram: BlockRam, depth: int, bits: int) -> tuple[Tiling, ...]:
+    """Return a memory for each beat, or two, of a word, where that takes fewer block RAMs."""
+    beat = (tile_memory(ram, depth, BEAT_BITS),)
+    pair = (tile_memory(ram, depth, 2 * BEAT_BITS),)
+    pairs, rest = divmod(beats_of(bits), 2)
+    ways = (beat * beats_of(bits), pair * pairs + beat * rest)
+    return min(ways, key=lambda way: sum(tiling.count for tiling in way))

@@ -43,12 +43,12 @@ class Tables(Feature):
 
     @property
     def beats(self) -> int:
-        """Beats of all tables of a program that is a stream."""
+        """Beats of all tables of a program that is written."""
         return self.count * TABLE_BEATS
 
     def memory(self, engine: EngineSizes) -> Tiling:
-        """Return the memory of all: entry by entry, or beat by beat if they come as a stream."""
-        if engine.is_streamed:
+        """Return the memory of all: entry by entry, or beat by beat if they are written."""
+        if engine.is_written:
             return tile_memory(engine.ram, self.beats, BEAT_BITS)
         return tile_memory(engine.ram, self.count << CODE_BITS, CODE_BITS)
 

@@ -111,6 +111,7 @@ class StreamingPlan:
     layer_counters: bool = False
 
     images: ClassVar[tuple[StoredImage, ...]] = ()
+    loaded: ClassVar[None] = None
     """What memories beside the FPGA hold for it: nothing."""
     batch: ClassVar[int] = 1
     """Frames that it has to take before it gives a result."""

@@ -62,6 +62,7 @@ class TablePlan:
     batch: ClassVar = 1
     layer_counters: ClassVar = False
     images: ClassVar = ()
+    loaded: ClassVar = None
     macs: ClassVar = 0
     multipliers: ClassVar = 0
     mac_utilization: ClassVar = 0.0

@@ -10,11 +10,13 @@ from pathlib import Path
 
 import cocotb
 import numpy as np
+import pytest
 from cocotb.clock import Clock
 from cocotb.task import bridge, resume
 from cocotb.triggers import ClockCycles
 from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiStreamBus, AxiStreamSink, AxiStreamSource
 
+from nnef_hw.errors import UsageError
 from nnef_hw.host.axi_dma import DmaAccelerator
 
 BENCH = json.loads(os.environ["DMA_BENCH"])
@@ -107,6 +109,17 @@ def software(mmio, send, receive):
             np.testing.assert_array_equal(found[name], codes)
         assert device.frames == len(next(iter(inputs.values())))
     assert 0 < device.interval <= device.latency * device.frames
+    if "other" not in BENCH:
+        with pytest.raises(UsageError, match="takes no other program; build it with --bus-program"):
+            device.load_program()
+        return
+    # the weights of another build, then those of this one again
+    other = DmaAccelerator(Path(BENCH["other"]), send, receive, np.zeros, mmio, stall=60)
+    for loading, codes in ((other, BENCH["other_outputs"]), (device, BENCH["outputs"])):
+        loading.load_program()
+        found = loading.run_codes(inputs)
+        for name, values in codes.items():
+            np.testing.assert_array_equal(found[name], np.array(values))
 
 
 @cocotb.test()
