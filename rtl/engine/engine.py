@@ -285,9 +285,9 @@ class SharedEngine(wiring.Component):
             ]
 
     def _supply(self, m, sequencer):
-        """Return what is filled, the addresses of rows, constants and weights, and what is there.
+        """Return a component that is filled, and addresses and words of memories by name.
 
-        The first is None where memories hold all there is for ever.
+        There is no such component where memories hold all there is for ever.
         """
         if self.part.ring is not None:
             return self._feed(m, sequencer)

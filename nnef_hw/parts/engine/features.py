@@ -12,7 +12,7 @@ from nnef_hw.parts.engine.pairs import Gather, Maxima, Minima, Products
 from nnef_hw.parts.engine.requantizer import SecondRounding, SharedRequantizer
 from nnef_hw.parts.engine.residual import SharedBank, TensorSums
 from nnef_hw.parts.engine.sequencer import Divided, Sequencer
-from nnef_hw.parts.engine.supply import Held, Ring
+from nnef_hw.parts.engine.supply import Held, Ring, Written
 from nnef_hw.parts.engine.tables import Tables
 from nnef_hw.parts.engine.units import StreamUnits
 
@@ -20,6 +20,6 @@ __all__ = ["FEATURES"]
 
 FEATURES: tuple[type[Feature], ...] = (
     Sequencer, MultiplierArray, SharedRequantizer, Codes, Loader, Sender, SecondRounding,
-    TensorSums, SharedBank, Tables, Held, Ring, Divided, Residents, Maxima, Gather, Products,
-    Minima, Matrices, Ports, PlaceInputs, NarrowWeights, Batch, StreamUnits,
+    TensorSums, SharedBank, Tables, Held, Written, Ring, Divided, Residents, Maxima, Gather,
+    Products, Minima, Matrices, Ports, PlaceInputs, NarrowWeights, Batch, StreamUnits,
 )  # fmt: skip

@@ -110,8 +110,8 @@ class Supply(Feature):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Held(Supply):
-    """Memories that hold all of it for ever.
+class Whole(Supply):
+    """Memories that hold all of it from the beginning.
 
     Parameters
     ----------
@@ -123,9 +123,6 @@ class Held(Supply):
     shared
         Whether matrices of codes are behind the weights.
     """
-
-    label = "memories of the program"
-    is_written = False
 
     first: int = 0
     dense: bool = False
@@ -149,13 +146,21 @@ class Held(Supply):
     def slots(self, stride: int) -> int:
         return self.instructions
 
+
+@dataclass(frozen=True, kw_only=True)
+class Held(Whole):
+    """Memories that hold all of it for ever."""
+
+    label = "memories of the program"
+    is_written = False
+
     def tiled(self, ram: BlockRam, depth: int, bits: int) -> tuple[Tiling, ...]:
         return (tile_memory(ram, depth, bits),)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Written(Held):
-    """Memories that hold all of it from the beginning, until a system writes another program."""
+class Written(Whole):
+    """Memories that hold all of it until a system writes another program."""
 
     label = "memories of the program that are written"
     component = "nnef_hw.rtl.engine.written:WrittenProgram"
