@@ -119,3 +119,41 @@ def test_only_where_logic_cells_are_short(short_passes):
     assert plan.resources.lut < roomy.resources.lut
     assert plan.interval > roomy.interval
     assert EnginePlan.of(plan.design, small, None).to_json()["result_cycles"] == 8
+
+
+@pytest.mark.parametrize(("rows", "lanes"), [(2, 2), (4, 2)])
+def test_words_of_two_codes(short_passes, run_engine, rows, lanes):
+    board = find_board("icebreaker")
+    plan = planned(short_passes, rows, lanes, 64, board, result_cycles=8)
+    run_engine(plan, short_passes, frames=3)
+    run_engine(plan, short_passes, frames=3, stall=0.3)
+
+
+@pytest.fixture
+def no_sums(rng, fix):
+    """Return a fixed graph that adds no tensors."""
+    builder = GraphBuilder()
+    x = builder.op(
+        "relu", builder.conv(builder.input("x", (1, 4, 3, 3)), rng.normal(size=(6, 4, 1, 1)))
+    )
+    builder.conv(x, rng.normal(size=(6, 1, 3, 3)), groups=6)
+    return fix(builder.build())
+
+
+def test_two_codes_that_leave_four_cycles_apart(no_sums, run_engine):
+    plan = planned(no_sums, 2, 2, 64, find_board("icebreaker"), result_cycles=4)
+    run_engine(plan, no_sums, frames=3)
+    run_engine(plan, no_sums, frames=3, stall=0.3)
+
+
+@pytest.mark.parametrize(("name", "cycles"), [("short_passes", [8, 1]), ("no_sums", [8, 4, 1])])
+def test_the_smallest_array_has_fewer_cells_at_a_rate(name, cycles, request):
+    """As slow as the rate allows; but sums bit by bit take longer than two codes of 4 cycles."""
+    graph, board = request.getfixturevalue(name), find_board("icebreaker")
+    rate, luts = 1000.0, []
+    for each in cycles:
+        plan = schedule_engine(graph, board, clock_mhz=24.0, target_fps=rate)
+        assert (plan.design.shape[:2], plan.design.result_cycles) == ((2, 2), each)
+        rate = 24e6 / (plan.interval - 1)
+        luts.append(plan.resources.lut)
+    assert luts == sorted(set(luts))

@@ -18,6 +18,7 @@ from nnef_hw.errors import ShortageError, TargetError
 from nnef_hw.hardware.devices import Device, Resources, Target
 from nnef_hw.ir import Graph
 from nnef_hw.parts.engine.contraction import MOST_LUT_RAM_WORDS, Matrices
+from nnef_hw.parts.engine.residual import TensorSums
 
 __all__ = ["ARCH", "has_room", "schedule_engine", "with_room"]
 
@@ -38,10 +39,11 @@ RESULTS = (1, 2, 4, 8, 16)
 UNIT_PACES = (2, 4, 8, 16)
 """Cycles per code that units may take, instead of one, which have fewer stages then."""
 RESULT_CYCLES = {4: 24.0, 8: math.inf}
-"""Cycles in which a result of the smallest array may leave, where LUTs are short: up to a clock.
+"""Cycles in which a result of a small array may leave, where LUTs are short: up to a clock.
 
 A larger array has more results per pass, which would take as long as with fewer rows. With 4 cycles
 factors of 18 bits have 6 in a cycle: their adders, one behind the other, reach 25 MHz on a UP5K.
+Digits of arrays of 2x2 and 4x2 are no longer than that: of ``6 * 25 / MHz`` bits at most.
 """
 LEAST_GAIN = 0.97
 """How many times as many cycles twice as many results, or pixels in units, may take, at most."""
@@ -173,7 +175,7 @@ def _with_shape(
         design = Design(network, shape, target.device, batch=batch, is_loaded=loaded)
         plans = list(_with_units(design.changed(unit_ways=ways), target, clock_mhz))
         yield from plans
-        if size.rows * size.lanes == _LEAST_PRODUCTS and size.results == 1:
+        if size.rows * size.lanes <= _LEAST_PRODUCTS and size.results == 1:
             yield from _with_slow_results(design, plans, target, clock_mhz)
         rows = design.program.slide_rows
         is_crowded = _is_crowded(plans, target.device)
@@ -185,20 +187,19 @@ def _with_slow_results(
 ) -> Iterator[EnginePlan]:
     """Yield a design whose results leave cycles apart, if LUTs are short in all that is faster.
 
-    Parameters
-    ----------
-    plans
-        Those whose results leave one by one.
+    In ``plans`` they leave one by one. An array of fewer products is for few LUTs in any case.
     """
     device, clock = target.device, clock_mhz or target.clock_mhz
+    is_small = design.shape.rows * design.shape.lanes < _LEAST_PRODUCTS
     for cycles in (cycles for cycles, fastest in RESULT_CYCLES.items() if clock <= fastest):
-        fitting = [plan for plan in plans if not list(_short(plan.resources, device))]
         # Where units take the more cycles the fewer LUTs there are, room for them is worth some.
-        has_room = fitting and not design.program.units.peers
-        if has_room or not _is_crowded(plans, device):
+        has_room = not design.program.units.peers and any(_fits(plan, device) for plan in plans)
+        if not is_small and (has_room or not _is_crowded(plans, device)):
             return
-        plans = list(_with_units(design.changed(result_cycles=cycles), target, clock_mhz))
-        yield from plans
+        engine = (slow := design.changed(result_cycles=cycles)).engine
+        is_quick = not is_small or engine.requantizer.digit_bits * clock <= 6 * 25
+        if is_quick and all(x.is_in_time(engine) for x in (engine.find(TensorSums),) if x):
+            yield from (plans := list(_with_units(slow, target, clock_mhz)))
 
 
 def _with_units(design: Design, target: Target, clock_mhz: float | None) -> Iterator[EnginePlan]:

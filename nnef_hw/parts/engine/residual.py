@@ -139,6 +139,11 @@ class TensorSums(Feature):
             return self.begin + 1 + self.cycles + 2
         return self.other_cycles(engine) + 4
 
+    def is_in_time(self, engine: EngineSizes) -> bool:
+        """Whether the first sum of a word leaves before the next word's code: its place is kept."""
+        word = engine.word_bits // CODE_BITS * self.cycles
+        return not self.is_serial or word > self.sum_delay(engine)
+
     def delay(self, engine: EngineSizes, *, adds: bool) -> int:
         return self.sum_delay(engine) if adds or not self.is_serial else 0
 
