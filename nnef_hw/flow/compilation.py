@@ -243,7 +243,7 @@ def _plan(
                 target_fps=target_fps,
                 layer_counters=options.layer_counters,
                 batch=options.batch,
-                by_latency=options.token_loop,
+                by_latency=options.by_latency,
             )
     return PlannedModel(
         graph, made.samples, made.fixed, made.canonical, plan, others, made.window, made.warnings
