@@ -5,14 +5,25 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from nnef_hw.arithmetic.records import Fields
-from nnef_hw.cli.common import Commands, add_command, print_json, reading, streaming
+from nnef_hw.cli.common import (
+    Commands,
+    add_command,
+    console,
+    print_json,
+    reading,
+    streaming,
+)
 from nnef_hw.errors import UsageError
 
 if TYPE_CHECKING:
+    from nnef_hw.flow.fixed import Judged
     from nnef_hw.ir import Graph
+    from nnef_hw.quantize import Scheme
+    from nnef_hw.quantize.sensitivity import Sensitivities
     from nnef_hw.report.model.quantization import Quantization
     from nnef_hw.samples.samples import Samples
 
@@ -41,6 +52,12 @@ def add_commands(commands: Commands) -> None:
         type=Path,
         metavar="OUT.html",
         help="write what every layer loses, and the accuracy",
+    )
+    sub.add_argument(
+        "--advise",
+        action="store_true",
+        help="say what the results lose with weights of 4 bits in each layer, and gain with codes "
+        "of 16",
     )
 
 
@@ -166,6 +183,10 @@ def _quantize(options: argparse.Namespace) -> int:
     wanted, drop, budget = scheme(options), accuracy_drop(options), None
     if options.board is not None and drop is None:
         raise UsageError("--board is for a search", remedy="give --bits auto, too")
+    if options.advise and drop is not None:
+        raise UsageError("--advise is for given widths", remedy="omit --bits auto")
+    if options.advise and options.calibrate is None:
+        raise UsageError("--advise needs samples", remedy="give --calibrate samples.npz")
     if drop is not None:
         budget = Budget(drop)
         if options.board is not None:
@@ -188,6 +209,10 @@ def _quantize(options: argparse.Namespace) -> int:
         samples = None  # the formats were there already
     if not options.json:
         _print_summary(fixed, samples, options.output, searched=drop is not None)
+    advice = _advice(made, samples, wanted) if options.advise else None
+    if not options.json:
+        if advice is not None:
+            _print_advice(advice, wanted)
         if options.report is None:
             if samples is not None:
                 scored = "them" if samples.are_few else "the others"
@@ -206,6 +231,7 @@ def _quantize(options: argparse.Namespace) -> int:
     if options.json:
         print_json({
             **to_json(described),
+            **({} if advice is None else {"sensitivities": to_json(advice)}),
             "output": options.output,
             "calibration_samples": 0 if used is None else len(used),
             "hash": graph_hash(saved),
@@ -213,6 +239,43 @@ def _quantize(options: argparse.Namespace) -> int:
     else:
         _print_accuracy(described, options.report)
     return 0
+
+
+def _advice(made: Judged, samples: Samples | None, wanted: Scheme) -> Sensitivities:
+    from nnef_hw.flow.fixed import buildable
+    from nnef_hw.quantize.sensitivity import sensitivities
+    from nnef_hw.report.progress import progress_bar
+
+    if samples is None or made.canonical is None:
+        raise UsageError(
+            "--advise is for a model that is quantized here",
+            remedy="omit it: the model has its formats already",
+        )
+    used, others = samples.split()
+    with progress_bar() as progress:
+        return sensitivities(
+            made.canonical, used.inputs, others.inputs, wanted, progress, buildable
+        )
+
+
+def _print_advice(advice: Sensitivities, wanted: Scheme) -> None:
+    from nnef_hw.report.wording.tables import rows_table
+
+    def decibels(value: float | None) -> str:
+        return "" if value is None else f"{value:.1f} dB"
+
+    now = decibels(advice.results_db) or "exact"
+    print(f"results: {now} signal to noise on {advice.samples} samples; with another width of one "
+          "layer alone:")  # fmt: skip
+    console().print(rows_table([
+        {"layer": layer.name, "weights of 4 bits": decibels(layer.narrow_db),
+         "codes of 16 bits": decibels(layer.wide_db)}
+        for layer in advice.layers
+    ]))  # fmt: skip
+    if (layer := advice.cheapest) is not None:
+        print(f"cheapest to narrow: --set {quote(layer.name)}.weight_bits=4")
+    if (layer := advice.best) is not None:
+        print(f"most to gain: --set {quote(layer.name)}.activation_bits=16")
 
 
 def _print_summary(fixed: Graph, samples: Samples | None, output: str, *, searched: bool) -> None:

@@ -45,8 +45,9 @@ What commands print with `--json`, and in Python the values that methods return;
 Later versions may have more keys. An *optional* one is left out where it says nothing. An
 [Outlook](#outlook) also has `fits`; a [Point](#point) also `stage`, `timing_met`, and if it is
 planned `inferences_per_second` and `lut_share`. `quantize` adds `output`, `calibration_samples` and
-`hash` (of the fixed network), `explore` its `folder`; `plan` prints `model`, `calibrated`,
-`warnings` and `boards`, a list of [Outlook](#outlook).
+`hash` (of the fixed network), with `--advise` also `sensitivities`: `results_db`, `samples`, and
+of each of `layers` its `name`, `narrow_db` and `wide_db`. `explore` adds its `folder`; `plan`
+prints `model`, `calibrated`, `warnings` and `boards`, a list of [Outlook](#outlook).
 """
 _HEAD = """\
 # report.json

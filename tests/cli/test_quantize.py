@@ -163,3 +163,28 @@ def test_searches_need_more_than_one_sample(refused, arguments, tiny, tmp_path):
     np.savez(tmp_path / "one.npz", **{name: x[:1] for name, x in archive.items()})
     arguments[3] = "one.npz"
     refused(*arguments, "--bits", "auto", match="cannot be searched with one sample")
+
+
+def test_advice_names_what_each_layer_loses_and_gains(cli, arguments):
+    result = cli(*arguments, "--advise", "--set", f"{layer_names()[0]}.weight_bits=4")
+    assert result.status == 0
+    lines = [" ".join(line.split()) for line in result.out.splitlines()]
+    head = lines.index("layer weights of 4 bits codes of 16 bits")
+    assert re.fullmatch(r"results: [\d.]+ dB signal to noise on \d+ samples; .*", lines[head - 1])
+    first, *others = lines[head + 1 : head + 1 + len(layer_names())]
+    assert re.fullmatch(rf"{layer_names()[0]} [\d.]+ dB", first)
+    for name, line in zip(layer_names()[1:], others, strict=True):
+        assert re.fullmatch(rf"{name} [\d.]+ dB [\d.]+ dB", line)
+    assert any(line.startswith("cheapest to narrow: --set ") for line in lines)
+    assert any(line.startswith("most to gain: --set ") for line in lines)
+    found = cli(*arguments, "--advise", "--json").json["sensitivities"]
+    assert [layer["name"] for layer in found["layers"]] == layer_names()
+
+
+def test_advice_that_cannot_be_given(cli, arguments):
+    result = cli(*arguments, "--advise", "--bits", "auto")
+    assert (result.status, result.out) == (2, "")
+    assert "--advise is for given widths; omit --bits auto" in result.err
+    result = cli(*arguments[:2], "--advise", "-o", "q.nnef.tgz")
+    assert (result.status, result.out) == (2, "")
+    assert "--advise needs samples; give --calibrate samples.npz" in result.err

@@ -90,13 +90,20 @@ def test_steps_of_a_sequence_count(rng):
     assert found.reason.startswith("1 sequence calibrates")
 
 
-@pytest.mark.parametrize(("factor", "text"), [(255, "too large"), (1 / 255, "too small")])
-def test_samples_of_another_range(factor, text, rng):
+@pytest.mark.parametrize(
+    ("factor", "text", "remedy"),
+    [
+        (255, "too large", "divide them by 255"), (500, "too large", "scale them"),
+        (1 / 255, "too small", "scale them"),
+    ],
+)  # fmt: skip
+def test_samples_of_another_range(factor, text, remedy, rng):
     graph, x = perceptron(rng), rng.random((60, 8))
     assert doubts(graph, Samples({"x": x})) == []
     (found,) = doubts(graph, Samples({"x": factor * x}))
     assert (found.kind, found.layer) == ("range", "x")
     assert text in found.reason
+    assert found.remedy.startswith(remedy)
     assert found.figures["greatest"] == pytest.approx(factor * x[:50].max(), rel=0.1)
 
 

@@ -29,6 +29,8 @@ STRONG_LAYER, STRONG_INPUT = 100.0, 16.0
 """The same of samples that are too large, and the least size of these."""
 
 SCALING = "scale them as those that the network was trained with, such as 0..1 or 0..255"
+BYTE = 255
+UNSCALED_BYTES = f"divide them by {BYTE} if the network was trained with numbers of 0 to 1"
 UNMASKED = "leave every place a number that it sees, such as its own, or do not use its results"
 REPRESENTATIVE = "give 50 or more representative inputs"
 
@@ -175,7 +177,7 @@ def _out_of_range(
         yield QualityWarning(
             "range", f"{span} too large for the network: they move the results of layer {layer!r} "
             f"by {ratio:,.0f} times its biases",
-            SCALING, name, figures,
+            UNSCALED_BYTES if lo >= 0 and hi <= BYTE else SCALING, name, figures,
         )  # fmt: skip
 
 
