@@ -94,7 +94,7 @@ def _new_training(options: argparse.Namespace) -> int:
         print_json({"file": str(options.file), "board": board.name})
     else:
         print(f"{options.file}: trains a small network, and builds it for {board.title}; then")
-        print(f"python {options.file}")
+        print(f"pip install torch\npython {options.file}")
     return 0
 
 

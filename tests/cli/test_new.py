@@ -60,6 +60,7 @@ class TestTraining:
             name = f"net_{extra}"
             result = cli("new", f"{name}.py", "--train-for", board)
             assert (result.status, result.err) == (0, "")
+            assert result.out.endswith(f"\npip install torch\npython {name}.py\n")
             text = (tmp_path / f"{name}.py").read_text()
             compile(text, name, "exec")
             assert f'\nBOARD = "{board}"' in text
