@@ -23,6 +23,11 @@ class EngineCodes(wiring.Component):
 
     Golden model: an array of words.
 
+    Parameters
+    ----------
+    contents : list[int]
+        The first words when the FPGA is configured; only of block RAM.
+
     Members
     -------
     read_address : In
@@ -42,8 +47,10 @@ class EngineCodes(wiring.Component):
 
     unproved = "no stream: a memory"
 
-    def __init__(self, part: Engine):
+    def __init__(self, part: Engine, *, contents=()):
+        assert not (contents and part.codes.single_port), "single-port RAM is empty at first"
         self.part = part
+        self.contents = contents
         address = range(part.codes.words)
         members = {
             "read_address": In(address), "read_data": Out(part.array.word_bits),
@@ -73,7 +80,8 @@ class EngineCodes(wiring.Component):
     def _block_rams(self, m):
         """Keep all words, and those once more that are added to others: the first ones."""
         part = self.part
-        codes = self._copy(m, "codes", part.codes.memory(part), part.pipeline.is_spread)
+        memory = part.codes.memory(part)
+        codes = self._copy(m, "codes", memory, part.pipeline.is_spread, self.contents)
         place = delayed(m, self.read_address, part.pipeline.address_cycles, name="place")
         m.d.comb += [
             codes.read_address.eq(place),
@@ -100,10 +108,10 @@ class EngineCodes(wiring.Component):
         with m.If(delayed(m, self.other_enable, other_cycles - 1, name="other_comes")):
             m.d.sync += self.other_data.eq(others.read_data)
 
-    def _copy(self, m, name, tiling, is_registered):
+    def _copy(self, m, name, tiling, is_registered, words=()):
         """Return a memory of the first words, which are written to it."""
         late = self.part.pipeline.write_cycles - 1
-        memory = TiledMemory(tiling, writable=True, registered=is_registered)
+        memory = TiledMemory(tiling, words=words, writable=True, registered=is_registered)
         m.submodules[name] = memory
         writes = self.write_enable
         if tiling.depth < self.part.codes.words:

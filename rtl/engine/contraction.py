@@ -4,7 +4,7 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from nnef_hw.parts.engine.contraction import Matrices
+from nnef_hw.parts.engine.contraction import KeptMatrices, Matrices
 from nnef_hw.parts.engine.engine import Engine
 from nnef_hw.parts.engine.sizes import CODE_BITS
 from nnef_hw.rtl.base.memory import TiledMemory
@@ -22,6 +22,9 @@ class EngineMatrices(wiring.Component):
     word cannot be written alone (``writes_lanes``), so many words wait in registers, until they end
     the word of the rows. Codes of a row's last word behind ``inner_lanes`` weigh nothing.
 
+    Of matrices that stay, words that are ``placed`` go to the lane that the lowest bits of
+    ``place`` tell.
+
     Golden model: ``weights[weight][row, lane] = code - 128``. A word is written two cycles after it
     is at the multipliers at the latest.
 
@@ -36,6 +39,8 @@ class EngineMatrices(wiring.Component):
         The word that is read.
     parameters : In(parameter_layout)
         ``turns`` and ``inner_lanes``.
+    place : In
+        The place of the instruction; only if matrices stay (:class:`.KeptMatrices`).
     codes : In(lanes * 8)
         Its codes, ``operand_stage`` after its issue.
     read_address : In
@@ -55,6 +60,7 @@ class EngineMatrices(wiring.Component):
             "codes": In(array.word_bits),
             "read_address": In(range(part.find(Matrices).row_memory(part).depth)),
             "weights": Out(array.products * CODE_BITS),
+            **({"place": In(part.layout.bits("last_place"))} if part.has(KeptMatrices) else {}),
         })
 
     def elaborate(self, platform):
@@ -81,7 +87,12 @@ class EngineMatrices(wiring.Component):
             for n, code in enumerate(codes)
         ]
         if own.writes_lanes(part):
-            rows, enables = self._lanes(m, fills, ends, codes, whole)
+            first = None
+            if part.has(KeptMatrices):
+                lanes = self.place[: (array.lanes - 1).bit_length()]
+                lanes = Mux(self.parameters.placed, lanes, 0)
+                first = delayed(m, lanes, cycles, name="first_lane")
+            rows, enables = self._lanes(m, fills, ends, codes, whole, first)
             turns = self.parameters.turns
         else:
             turns = delayed(m, self.parameters.turns, 1, name="turns")
@@ -110,8 +121,11 @@ class EngineMatrices(wiring.Component):
         m.d.comb += self.weights.eq(Cat(found))
         return m
 
-    def _lanes(self, m, fills, ends, codes, whole):
-        """Return the word of each row, and the lanes of it that are written."""
+    def _lanes(self, m, fills, ends, codes, whole, first):
+        """Return the word of each row, and the lanes of it that are written.
+
+        Words are lanes from the ``first`` one on, if that is not always 0.
+        """
         lanes = self.part.array.lanes
         lane = Signal(range(lanes))
         with m.If(fills):
@@ -121,7 +135,8 @@ class EngineMatrices(wiring.Component):
         rows = [
             Cat(Mux(turns, code, other) if keeps else code for other in whole) for code in codes
         ]
-        return rows, Cat(fills & (~turns | (lane == n)) for n in range(lanes))
+        here = lane if first is None else (lane + first)[: len(lane)]
+        return rows, Cat(fills & (~turns | (here == n)) for n in range(lanes))
 
     def _words(self, m, fills, turns, codes, whole):
         """Return the words of rows, of which lanes wait for the others."""

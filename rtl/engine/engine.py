@@ -5,7 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from nnef_hw.parts.engine.codes import Residents
-from nnef_hw.parts.engine.contraction import Matrices
+from nnef_hw.parts.engine.contraction import KeptMatrices, Matrices
 from nnef_hw.parts.engine.engine import Engine
 from nnef_hw.parts.engine.narrow import NARROW_BITS, NarrowWeights
 from nnef_hw.parts.engine.pairs import Gather, Minima
@@ -45,6 +45,8 @@ class SharedEngine(wiring.Component):
         Contents of the memories; not needed if the program comes as a stream.
     entries : list[int]
         Those of all tables, in the same way.
+    codes : list[int]
+        First words of the memory of codes.
     sources, targets : list[tuple[int, bool, int]]
         Bits and signedness of the codes at each input and output, and codes of a beat: one of
         those at outputs.
@@ -70,12 +72,12 @@ class SharedEngine(wiring.Component):
 
     def __init__(
         self, part: Engine, *, sources, targets, padded, program=(), weights=(), constants=(),
-        entries=(), units=(),
+        entries=(), codes=(), units=(),
     ):  # fmt: skip
         self.part = part
         self.units = units
         self.contents = {"row": program, "constant": constants, "weight": weights}
-        self.entries = entries
+        self.entries, self.codes = entries, codes
         self.sources, self.targets, self.padded = sources, targets, padded
         ports = {**border_ports("i", In, sources), **border_ports("o", Out, targets)}
         if part.ring is not None:
@@ -112,7 +114,7 @@ class SharedEngine(wiring.Component):
             part, formats=self.sources, padded=self.padded
         )
         m.submodules.sender = sender = part.sender.build(part, formats=self.targets)
-        m.submodules.codes = codes = part.codes.build(part)
+        m.submodules.codes = codes = part.codes.build(part, contents=self.codes)
         # What writes tables, if these are written: it fills other memories as well.
         filler, places, words = self._supply(m, sequencer)
         parameters = sequencer.parameters
@@ -255,6 +257,7 @@ class SharedEngine(wiring.Component):
             matrices.parameters.eq(sequencer.parameters),
             matrices.codes.eq(word),
             matrices.read_address.eq(place),
+            *([matrices.place.eq(sequencer.place)] if part.has(KeptMatrices) else []),
         ]
         return matrices.weights
 

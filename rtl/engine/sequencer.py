@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from nnef_hw.parts.engine.border import PlaceInputs
 from nnef_hw.parts.engine.codes import Residents
-from nnef_hw.parts.engine.contraction import Matrices
+from nnef_hw.parts.engine.contraction import KeptMatrices, Matrices
 from nnef_hw.parts.engine.engine import Engine
 from nnef_hw.parts.engine.pairs import Gather, Products
 from nnef_hw.parts.engine.program import PASS_LEVEL, QUANTITIES, Kind
@@ -265,6 +265,21 @@ class EngineSequencer(wiring.Component):
         for name in moved:
             own = Mux(parameters[f"moves_{name}"], words << part.fine_bits(name), 0)
             starts[name] = starts[name] + own
+        if part.has(KeptMatrices):
+            self._place_row(starts)
+
+    def _place_row(self, starts):
+        """Let a row of a matrix that stays go to the row of the array and the word of its place.
+
+        A lane of rows goes to the word alone.
+        """
+        part, parameters = self.part, self.parameters
+        row_bits, lane_bits = ((n - 1).bit_length() for n in (part.array.rows, part.array.lanes))
+        word = Mux(parameters.turns, self.place >> lane_bits, self.place >> row_bits)
+        word = (word << parameters.place_shift) << part.fine_bits("weight")
+        row = self.place[:row_bits] << part.fine_bits("write")
+        starts["weight"] = starts["weight"] + Mux(parameters.placed, word, 0)
+        starts["write"] = starts["write"] + Mux(parameters.placed & ~parameters.turns, row, 0)
 
     def _fetch(self, m, found, is_found, row):
         """Read the limits of the loops, and the other fields.

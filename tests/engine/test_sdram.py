@@ -1,6 +1,7 @@
 """Networks larger than the FPGA: their program comes from SDRAM, which the host fills."""
 
 import json
+import math
 from itertools import pairwise
 from pathlib import Path
 
@@ -16,9 +17,10 @@ from nnef_hw.engine.layers.network import lower
 from nnef_hw.engine.memory.addressed_tables import AddressedRowLayer
 from nnef_hw.engine.memory.kept_tables import TableRowLayer
 from nnef_hw.engine.memory.store import SdramStore, find_store
-from nnef_hw.engine.planning import solver
+from nnef_hw.engine.planning import feeding
+from nnef_hw.engine.planning.feeding import fed
 from nnef_hw.engine.planning.plan import EnginePlan
-from nnef_hw.engine.planning.solver import _fed, schedule_engine
+from nnef_hw.engine.planning.solver import schedule_engine
 from nnef_hw.engine.program.design import Design
 from nnef_hw.engine.program.image import image_bytes
 from nnef_hw.errors import TargetError
@@ -250,7 +252,7 @@ def test_rows_come_from_memory_where_no_ring_holds_a_table(tokens, rng):
     fixed = quantize(simplify(step(rng, size=8, tokens=tokens)), samples, Scheme())
     [store] = SdramStore.ways(BOARD, CLOCK_MHZ)
     design = Design(lower(fixed, BOARD.device), Shape(4, 4), BOARD.device)
-    plans = list(_fed(design, BOARD, CLOCK_MHZ))
+    plans = list(fed(design, BOARD, CLOCK_MHZ))
     streamed = [plan.design for plan in plans if plan.design.store == store]
     assert {design.addresses_tables for design in streamed} == {tokens > 256}
     assert not any(design.keeps_tables for design in streamed)
@@ -264,6 +266,7 @@ def test_a_long_frame_needs_no_other_ring_where_memory_is_as_fast_as_it_can_be(
     fixed = quantize(simplify(conv_layers(rng, 8, 36, 52)), samples, Scheme())
     [store] = SdramStore.ways(BOARD, CLOCK_MHZ)
     design = Design(lower(fixed, BOARD.device), Shape(4, 4), BOARD.device, store=store)
-    monkeypatch.setattr(solver, "LONG_FRAME", 1)
-    monkeypatch.setattr(solver, "NEAR_RATE", rate)
-    assert [x.design.ring_words for x in solver._rings(design, BOARD, CLOCK_MHZ)] == rings
+    monkeypatch.setattr(feeding, "LONG_FRAME", 1)
+    monkeypatch.setattr(feeding, "NEAR_RATE", rate)
+    plans = feeding.rings(design, BOARD, CLOCK_MHZ, math.inf)
+    assert [plan.design.ring_words for plan in plans] == rings

@@ -11,7 +11,8 @@ from sweeps import few
 from nnef_hw.boards import find_board
 from nnef_hw.engine.layers.network import lower
 from nnef_hw.engine.planning.plan import EnginePlan
-from nnef_hw.engine.planning.solver import LUT_SHARE, schedule_engine
+from nnef_hw.engine.planning.shortage import LUT_SHARE
+from nnef_hw.engine.planning.solver import schedule_engine
 from nnef_hw.errors import NnefHwError
 from nnef_hw.parts.engine.residual import TensorSums
 from nnef_hw.testing import GraphBuilder

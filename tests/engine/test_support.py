@@ -12,7 +12,8 @@ from nnef_hw.engine.layers.layer import ANYWHERE, Image, Shape
 from nnef_hw.engine.layers.network import lower
 from nnef_hw.engine.layers.pieces import move_piece, nest_of
 from nnef_hw.engine.memory.store import FlashStore
-from nnef_hw.engine.planning.solver import LUT_SHARE, schedule_engine
+from nnef_hw.engine.planning.shortage import LUT_SHARE
+from nnef_hw.engine.planning.solver import schedule_engine
 from nnef_hw.errors import TargetError, UsageError
 from nnef_hw.ir import Reordering
 from nnef_hw.passes import simplify

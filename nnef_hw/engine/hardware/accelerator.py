@@ -115,7 +115,8 @@ class EngineAccelerator(wiring.Component):  # type: ignore[misc]
         resident: Fields = {}
         if not design.ring_words:
             resident = {"program": design.row_words, "weights": design.program.weights,
-                        "constants": design.constants, "entries": design.entries}  # fmt: skip
+                        "constants": design.constants, "entries": design.entries,
+                        "codes": design.code_words}  # fmt: skip
         engine = SharedEngine(
             design.engine, **resident,
             sources=[(x.bits, x.signed, x.lanes) for x in design.placement.inputs],

@@ -74,6 +74,10 @@ class ContractionLayer(EngineLayer):
         Where the words of rows and of matrices are, if in tensors of another order.
     limits
         Least and greatest sum, bias included.
+    first
+        First word of the array's memory of matrices that they take.
+    stays
+        Whether the other operand is there already, and stays from frame to frame.
     """
 
     label = "contraction"
@@ -87,10 +91,12 @@ class ContractionLayer(EngineLayer):
     limits: tuple[int, int]
     rows_view: WordView | None = None
     matrices_view: WordView | None = None
+    first: int = 0
+    stays: bool = False
 
     @property
     def read_tensors(self) -> tuple[str, ...]:
-        return (self.operand, self.second)
+        return (self.operand,) if self.stays else (self.operand, self.second)
 
     @property
     def tensors_apart(self) -> tuple[str, ...]:
@@ -152,13 +158,18 @@ class ContractionLayer(EngineLayer):
             found[axis], step = (extent, step), step * extent
         return {**found, "set": (product.sets, step)}
 
+    def matrix_steps(self, lanes: int) -> Mapping[str, int]:
+        """Return how far apart words of the second operand are in memory: along each axis."""
+        loops = self._matrix_words(lanes).items()
+        return {name: _step(self.matrices_view, *loop) for name, loop in loops}
+
     @property
     def groups(self) -> int:
         """Products of rows and one matrix."""
         return self.product.sets * self.product.matrices
 
     @property
-    def _turns(self) -> bool:
+    def turns(self) -> bool:
         """Whether words of the second operand are lanes of matrices, not rows."""
         return self.product.order[-1] == "n"
 
@@ -166,7 +177,7 @@ class ContractionLayer(EngineLayer):
         """Columns in whole words."""
         return self.target.blocks(shape.lanes) * shape.lanes
 
-    def _row_passes(self, shape: Shape) -> list[Pass]:
+    def row_passes(self, shape: Shape) -> list[Pass]:
         """Return the passes of a row."""
         words = self.source.blocks(shape.lanes)
         full, rest = divmod(self._padded(shape), shape.rows)
@@ -196,25 +207,25 @@ class ContractionLayer(EngineLayer):
         return max(1, -(-_SAVING // max(1, cycles)))
 
     def passes(self, shape: Shape) -> tuple[list[Pass], int]:
-        passes, loops = self._row_passes(shape), self._row_loops(shape)
+        passes, loops = self.row_passes(shape), self._row_loops(shape)
         rows = loops[-1].count + self._before(passes, loops, shape.results)
         return passes, self.groups * rows * prod(loop.count for loop in loops[:-1])
 
     def nest(self, shape: Shape, places: Places) -> Nest:
         """Return the loops of its first part that runs."""
-        return self.parts(shape, places, None)[1].nest
+        return self.parts(shape, places, None)[0 if self.stays else 1].nest
 
     def parts(self, shape: Shape, places: Places, most: Most | None) -> list[LayerPart]:
         words = self.source.blocks(shape.lanes)
-        count = len(self._row_passes(shape))
-        fitting = max(1, self.kept // words)
+        count = len(self.row_passes(shape))
+        fitting = count if self.stays else max(1, self.kept // words)
         if most is not None:
             fitting = max(1, min(fitting, most.constants // shape.rows))
         pieces = -(-count // fitting)
         ends = [count * n // pieces for n in range(pieces + 1)]
         together = 1
         if pieces == 1 and len(self._row_loops(shape)) < _LOOPS:
-            together = max(1, self.kept // (count * words))
+            together = self.groups if self.stays else max(1, self.kept // (count * words))
         found: list[LayerPart] = []
         for group in range(0, self.groups, together):
             groups = range(group, min(group + together, self.groups))
@@ -226,13 +237,21 @@ class ContractionLayer(EngineLayer):
     def _pair(
         self, shape: Shape, places: Places, groups: range, passes: range, *, is_stream: bool
     ) -> Iterator[LayerPart]:
-        """Yield a part that fills the memory of matrices, and one that runs on them."""
+        """Yield a part that fills the memory of matrices, and one that runs on them.
+
+        Matrices that stay are there.
+        """
         words = self.source.blocks(shape.lanes)
         constants = range(
             passes.start * shape.rows, min(passes.stop * shape.rows, self._padded(shape))
         )
-        yield self._fill(shape, places, groups, passes)
-        own = self._row_passes(shape)[passes.start : passes.stop]
+        first, stored = self.first, len(passes)
+        if self.stays:
+            stored = len(self.row_passes(shape))
+            first += (groups.start * stored + passes.start) * words
+        else:
+            yield self._fill(shape, places, groups, passes)
+        own = self.row_passes(shape)[passes.start : passes.stop]
         loops = self._row_loops(shape)
         before = self._before(own, loops, shape.results)
         outer = loops[-1]
@@ -243,7 +262,7 @@ class ContractionLayer(EngineLayer):
         group = _Loop(len(groups), group_step, apart * write_blocks)
         word_step = _step(self.rows_view, words, 1)
         run = [*loops[:-1], replace(outer, count=outer.count + before)]
-        weight_of_group = words * len(passes)
+        weight_of_group = words * stored
         levels = [*run, *([group] if len(groups) > 1 else [])]
         levels += [_Loop(1, 0, 0)] * (_LOOPS - len(levels))
         of_group = len(run) if len(groups) > 1 else None
@@ -265,7 +284,7 @@ class ContractionLayer(EngineLayer):
                 "write": (0, *inner, per_pass, *(x.write for x in levels)),
             },
             starts={
-                "read": first_read, "y": -before, "x": 0, "weight": 0,
+                "read": first_read, "y": -before, "x": 0, "weight": first,
                 "constant": 0 if is_stream else places.constant + constants.start,
                 "write": first_write + passes.start * per_pass,
             },
@@ -280,12 +299,9 @@ class ContractionLayer(EngineLayer):
         """Return the part that fills the memory of matrices."""
         product, lanes, rows = self.product, shape.lanes, shape.rows
         words, blocks = self.source.blocks(lanes), self.matrices.blocks(lanes)
-        steps = {
-            name: _step(self.matrices_view, *loop)
-            for name, loop in self._matrix_words(lanes).items()
-        }
+        steps = self.matrix_steps(lanes)
         of_group = steps["set"] if product.matrices == 1 else steps["m"]
-        if self._turns:
+        if self.turns:
             # lanes of a word, words of a row, groups of rows
             count = blocks - passes.start * rows // lanes
             counts = (lanes, words, rows // lanes if len(passes) > 1 else min(rows // lanes, count))
@@ -312,11 +328,11 @@ class ContractionLayer(EngineLayer):
             counts=(*counts, len(passes), len(groups), *(1,) * (_LOOPS - 1)),
             strides={name: strides.get(name, (0,) * LEVELS) for name in QUANTITIES},
             starts={
-                **dict.fromkeys(QUANTITIES, 0), "y": start,
+                **dict.fromkeys(QUANTITIES, 0), "y": start, "weight": self.first,
                 "read": first + groups.start * of_group + passes.start * read[-1],
             },
         )  # fmt: skip
-        filling = Filling(fills=1, turns=self._turns, inner_lanes=last - 1)
+        filling = Filling(fills=1, turns=self.turns, inner_lanes=last - 1)
         return LayerPart(
             nest, [Pass(nest.words, 0)], 1, range(0), range(0),
             self._records(extent, MIDDLE, filling),
@@ -331,7 +347,7 @@ class ContractionLayer(EngineLayer):
         return PASS_LEVEL
 
     def part_operand(self, n: int) -> str:
-        return self.operand if n % 2 else self.second
+        return self.operand if n % 2 or self.stays else self.second
 
     def weight_words(self, shape: Shape) -> int:
         del shape

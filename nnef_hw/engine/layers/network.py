@@ -200,11 +200,17 @@ class Arrangement(NamedTuple):
         Layers that follow.
     states
         States, with the names of their next values among these.
+    beginnings
+        Layers that run once, before the first frame and behind initial values of states.
+    filled
+        States that never change, which are in memory when the FPGA is configured.
     """
 
     loadings: tuple[Loading, ...]
     layers: tuple[EngineLayer, ...]
     states: tuple[KeptState, ...]
+    beginnings: tuple[EngineLayer, ...] = ()
+    filled: tuple[KeptState, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,10 +243,14 @@ class Network:
         return are_whole and all(layer.fits(lanes) for layer in moves)
 
     @property
-    def _kept(self) -> set[str]:
+    def sent(self) -> frozenset[str]:
+        """Names of the tensors that are outputs."""
+        return frozenset(sink.tensor for sink in self.sinks)
+
+    @property
+    def _kept(self) -> frozenset[str]:
         """Names of the tensors that are there when all layers have run: sent, or kept."""
-        sent = {sink.tensor for sink in self.sinks}
-        return sent | {state.result for state in self.states}
+        return self.sent | {state.result for state in self.states}
 
     def arranged(self, lanes: int) -> Arrangement:
         """Return how inputs are loaded for words of so many codes, and the layers that follow."""
@@ -273,7 +283,7 @@ class Network:
         Words that stay as they are, in their order, whose tensors get other ``names``, and those
         that products of two activations find where they come from.
         """
-        sent = {sink.tensor for sink in self.sinks}
+        sent = self.sent
         views: dict[str, WordView] = {}
         found: list[EngineLayer] = []
         for layer in layers:

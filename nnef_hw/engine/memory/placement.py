@@ -8,10 +8,12 @@ from functools import cached_property
 from typing import NamedTuple
 
 from nnef_hw.architecture.architecture import Port
+from nnef_hw.engine.layers.constant import InitialLayer
 from nnef_hw.engine.layers.layer import EngineLayer, Shape
 from nnef_hw.engine.layers.network import Arrangement, Loading, Network
 from nnef_hw.engine.memory.addressed_tables import address_tables
 from nnef_hw.engine.memory.keeping import Keeping, keep
+from nnef_hw.engine.memory.kept_matrices import keep_matrices
 from nnef_hw.engine.memory.kept_tables import keep_tables
 from nnef_hw.engine.memory.memory_plan import Stay, allocate, allocate_banks, are_apart
 from nnef_hw.hardware.devices import Device
@@ -48,6 +50,10 @@ class Placement:
         Whether tables of which an integer chooses a row are there as well.
     addresses_tables
         Whether they stay in the memory of the board, from which a row comes.
+    fills_tables
+        Whether they are in the memory of codes when the FPGA is configured.
+    keeps_matrices
+        Whether caches stay among the array's weights.
     dense
         Whether the second bank begins as early as it can, so that addresses have few bits.
     """
@@ -59,6 +65,8 @@ class Placement:
     frame_by_frame: int = field(default=0, kw_only=True)
     keeps_tables: bool = field(default=False, kw_only=True)
     addresses_tables: bool = field(default=False, kw_only=True)
+    fills_tables: bool = field(default=False, kw_only=True)
+    keeps_matrices: bool = field(default=False, kw_only=True)
     dense: bool = field(default=False, kw_only=True)
 
     @cached_property
@@ -115,17 +123,22 @@ class Placement:
         inputs, lanes = zip(self.network.sources, self.loadings, strict=True), self.shape.lanes
         return {
             **{source.tensor: loading.words for source, loading in inputs},
-            **{layer.tensor: layer.target.words(lanes) for layer in self.layers},
+            **{layer.tensor: layer.target.words(lanes) for layer in (*self.layers, *self.filled)},
         }
 
     @cached_property
     def _arranged(self) -> Arrangement:
         found = self.network.arranged(self.shape.lanes)
+        if self.keeps_matrices:
+            found = keep_matrices(found, self.shape, self.network.sent)
         if self.addresses_tables:
             return found._replace(layers=address_tables(found.layers))
-        if not self.keeps_tables:
+        fills = self.fills_tables and not self._has_banks
+        if not self.keeps_tables and not fills:
             return found
         layers, tables = keep_tables(found.layers, self.shape.lanes)
+        if fills:
+            return found._replace(layers=layers, filled=tables)
         return found._replace(layers=layers, states=(*found.states, *tables))
 
     @property
@@ -155,7 +168,13 @@ class Placement:
     @property
     def layers(self) -> tuple[EngineLayer, ...]:
         """All layers: those of a frame, then what writes initial values of states."""
-        return (*self.frame_layers, *(state.initial for state in self._arranged.states))
+        initial = (state.initial for state in self._arranged.states)
+        return (*self.frame_layers, *initial, *self._arranged.beginnings)
+
+    @property
+    def filled(self) -> tuple[InitialLayer, ...]:
+        """Contents of the memory of codes when the FPGA is configured: tables."""
+        return tuple(state.initial for state in self._arranged.filled)
 
     @cached_property
     def frame_layers(self) -> tuple[EngineLayer, ...]:
@@ -192,7 +211,7 @@ class Placement:
 
         inputs = [source.tensor for source in network.sources]
         stays = [stay(name, n) for n, name in enumerate(inputs)]
-        states = [state.name for state in self._arranged.states]
+        states = [state.name for state in (*self._arranged.states, *self._arranged.filled)]
         always = sent + len(self.sends) - 1
         stays += [Stay(name, self.tensor_words[name], 0, always) for name in states]
         for n, layer in enumerate(self.frame_layers, first):

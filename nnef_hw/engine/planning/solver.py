@@ -4,36 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import islice
 
-from nnef_hw.engine.layers.constant import LookupLayer
 from nnef_hw.engine.layers.layer import Shape
 from nnef_hw.engine.layers.network import Network, lower
 from nnef_hw.engine.memory.store import stores
+from nnef_hw.engine.planning.feeding import fed, held, is_at_rate, packings
 from nnef_hw.engine.planning.plan import EnginePlan
+from nnef_hw.engine.planning.shortage import fits_device, misfit, short
 from nnef_hw.engine.planning.sizes import sizes
 from nnef_hw.engine.program.design import Design
-from nnef_hw.engine.timing.residency import feeds
-from nnef_hw.errors import ShortageError, TargetError
-from nnef_hw.hardware.devices import Device, Resources, Target
+from nnef_hw.errors import ShortageError
+from nnef_hw.hardware.devices import Device, Target
 from nnef_hw.ir import Graph
 from nnef_hw.parts.engine.contraction import MOST_LUT_RAM_WORDS, Matrices
 from nnef_hw.parts.engine.residual import TensorSums
 
-__all__ = ["ARCH", "has_room", "schedule_engine", "with_room"]
+__all__ = ["ARCH", "has_room", "schedule_engine"]
 
 ARCH = "engine"
 """Name of the architecture."""
 
-RINGS = (1024, 512, 256, 128)
-"""Words of weights that may come ahead, where they come from a memory."""
-LONG_FRAME = 1 << 20
-"""Words of a frame that takes seconds to plan."""
-NEAR_RATE = 1.05
-"""Cycles per word of such a frame below which a memory is read as fast as it can be.
-
-Rings that are less deep are not tried then.
-"""
+NEARLY_FITS = 1.25
+"""How many times a device's block RAMs a design may take that memories without gaps make fit."""
 RESULTS = (1, 2, 4, 8, 16)
 """Results that may leave per cycle, at most the lanes, one by one where single-port RAM is used."""
 UNIT_PACES = (2, 4, 8, 16)
@@ -47,14 +39,11 @@ Digits of arrays of 2x2 and 4x2 are no longer than that: of ``6 * 25 / MHz`` bit
 """
 LEAST_GAIN = 0.97
 """How many times as many cycles twice as many results, or pixels in units, may take, at most."""
-_NAMES = {"lut": "LUTs", "dsp": "DSP blocks", "bram": "block RAMs", "spram": "single-port RAMs"}
 _LEAST_PRODUCTS = 16
 MOST_CROWDED = 1.1
 """How many times as many cycles are given for room in the device, at most."""
 WORTH_LOGIC = 1.05
 """How many times as many cycles are given for fewer multipliers in logic, at most."""
-LUT_SHARE = 0.95
-"""Share of the device's LUTs that placement can be trusted to use."""
 
 
 def schedule_engine(
@@ -80,9 +69,9 @@ def schedule_engine(
     # Of what a head takes few arrays leave enough.
     is_small = target_fps is not None or any(x.head for x in network.sources)
     plans = list(_plans(network, target, clock_mhz, batch, small=is_small))
-    fitting = [plan for plan in plans if not list(_short(plan.resources, target.device))]
+    fitting = [plan for plan in plans if fits_device(plan, target.device)]
     if not fitting:
-        raise _misfit(plans, target)
+        raise misfit(plans, target)
     fitting = _frugal(_comfortable(fitting, target.device), target.device)
     best = min(fitting, key=lambda plan: (plan.interval, plan.multipliers, _together(plan)))
     if target_fps is None:
@@ -138,7 +127,10 @@ def _plans(
     *,
     small: bool = False,
 ) -> Iterator[EnginePlan]:
-    """Yield engines of every size, with as many results per cycle as save cycles."""
+    """Yield engines of every size, with as many results per cycle as save cycles.
+
+    Of a long frame that a memory gives nearly without a pause, no larger one is tried.
+    """
     device = target.device
     for size in sizes(network, device, small=small):
         least: int | None = None
@@ -148,13 +140,15 @@ def _plans(
                 break
             shape = size._replace(results=results)
             plans = list(_with_shape(network, shape, target, clock_mhz, batch, ways))
-            fitting = [plan for plan in plans if not list(_short(plan.resources, device))]
+            fitting = [plan for plan in plans if fits_device(plan, device)]
             fastest = min(fitting, key=lambda plan: plan.interval, default=None)
             is_worth = fastest and (least is None or fastest.interval <= LEAST_GAIN * least)
             if fastest is None or not is_worth:
                 yield from plans if least is None else ()
                 break
             yield from plans
+            if any(map(is_at_rate, fitting)):
+                return
             # What is fast beside few results is worth as much beside more, or there is no room.
             least, ways = fastest.interval, max(1, fastest.design.unit_ways // 2)
 
@@ -193,7 +187,9 @@ def _with_slow_results(
     is_small = design.shape.rows * design.shape.lanes < _LEAST_PRODUCTS
     for cycles in (cycles for cycles, fastest in RESULT_CYCLES.items() if clock <= fastest):
         # Where units take the more cycles the fewer LUTs there are, room for them is worth some.
-        has_room = not design.program.units.peers and any(_fits(plan, device) for plan in plans)
+        has_room = not design.program.units.peers and any(
+            fits_device(plan, device) for plan in plans
+        )
         if not is_small and (has_room or not _is_crowded(plans, device)):
             return
         engine = (slow := design.changed(result_cycles=cycles)).engine
@@ -224,7 +220,7 @@ def _with_units(design: Design, target: Target, clock_mhz: float | None) -> Iter
     while 2 * ways <= design.shape.lanes:
         ways *= 2
         plans = list(_packed(design.changed(unit_ways=ways), target, clock_mhz))
-        fitting = [plan.interval for plan in plans if not list(_short(plan.resources, device))]
+        fitting = [plan.interval for plan in plans if fits_device(plan, device)]
         if not fitting or min(fitting) > LEAST_GAIN * least:
             return
         yield from plans
@@ -242,20 +238,27 @@ def _packed(design: Design, target: Target, clock_mhz: float | None) -> Iterator
     Where anything is short, with matrices behind the weights, if all of these are in block RAM;
     where block RAMs alone are, in LUT RAM, too.
     """
-    plans = [x for own in packings(design) for x in _fed(own, target, clock_mhz)]
+    plans = [x for own in packings(design) for x in fed(own, target, clock_mhz)]
     yield from plans
     may_share = design.engine.has(Matrices) and not design.is_loaded
-    if may_share and not any(_fits(plan, target.device) for plan in plans):
+    if may_share and _wants_density(plans, target.device):
         for own in packings(design.changed(dense=True)):
-            yield EnginePlan.of(own, target, clock_mhz)
+            yield from (EnginePlan.of(x, target, clock_mhz) for x in held(own))
     if _wants_lut_ram(plans, target.device):
         own = design.changed(lut_matrices=True)
-        yield from (x for y in packings(own) for x in _fed(y, target, clock_mhz))
+        yield from (x for y in packings(own) for x in fed(y, target, clock_mhz))
 
 
-def _fits(plan: EnginePlan, device: Device) -> bool:
-    """Whether a device has all that a plan takes."""
-    return not list(_short(plan.resources, device))
+def _wants_density(plans: Sequence[EnginePlan], device: Device) -> bool:
+    """Whether memories without gaps may make a design fit: none does, or one in block RAM nearly.
+
+    That one would be faster than one that waits for a memory.
+    """
+    if not any(fits_device(plan, device) for plan in plans):
+        return True
+    alone = (plan for plan in plans if not plan.design.ring_words)
+    least = min(plan.resources.bram for plan in alone)
+    return device.bram < least <= NEARLY_FITS * device.bram
 
 
 def _wants_lut_ram(plans: Sequence[EnginePlan], device: Device) -> bool:
@@ -264,84 +267,8 @@ def _wants_lut_ram(plans: Sequence[EnginePlan], device: Device) -> bool:
     are_deep = all(found is None or found.words > MOST_LUT_RAM_WORDS for found in matrices)
     if are_deep or not device.family.has_lut_ram:
         return False
-    lacks = [{name for name, *_ in _short(plan.resources, device)} for plan in plans]
+    lacks = [{name for name, *_ in short(plan.resources, device)} for plan in plans]
     return {"bram"} in lacks and set() not in lacks
-
-
-def packings(design: Design) -> Iterator[Design]:
-    """Yield a design with a byte for each weight, and one with two in a byte if any are so small.
-
-    Of engines that are as fast the first one is taken, which has fewer LUTs.
-    """
-    yield design
-    if any(layer.has_narrow_weights for layer in design.layers):
-        yield design.changed(packs_weights=True)
-
-
-def _fed(design: Design, target: Target, clock_mhz: float | None) -> Iterator[EnginePlan]:
-    """Yield the ways to feed an engine: all in block RAM, or from a memory."""
-
-    def fits(design: Design) -> bool:
-        return EnginePlan.of(design, target, clock_mhz).resources.bram <= target.device.bram
-
-    yield EnginePlan.of(design, target, clock_mhz)
-    for store in stores(target, clock_mhz or target.clock_mhz):
-        is_long = _has_long_tables(design)
-        own = design.changed(
-            store=store, keeps_tables=is_long and not store.finds_rows,
-            addresses_tables=is_long and store.finds_rows,
-        )  # fmt: skip
-        plans = list(_rings(own, target, clock_mhz))
-        fitting = [plan for plan in plans if not list(_short(plan.resources, target.device))]
-        # Of those that do not fit, the one that lacks least.
-        yield from fitting or plans[-1:]
-        for plan in fitting:
-            for kept in islice(feeds(plan.design, fits), 1, None):
-                yield EnginePlan.of(kept, target, clock_mhz)
-
-
-def _has_long_tables(design: Design) -> bool:
-    """Whether no ring has room for a table, of which an integer chooses a row."""
-    tables = (layer for layer in design.layers if isinstance(layer, LookupLayer))
-    longest = max((table.weight_words(design.shape) for table in tables), default=0)
-    return longest > RINGS[0] and design.batch == 1
-
-
-def _rings(design: Design, target: Target, clock_mhz: float | None) -> Iterator[EnginePlan]:
-    """Yield engines whose program comes from a memory, the deepest ring first.
-
-    It is not always the fastest: the ring decides into which parts layers are divided.
-    """
-    assert design.store is not None
-    for words in RINGS:
-        with_ring = design.changed(ring_words=words)
-        try:
-            if not design.store.fits(with_ring.packets.image_words):
-                continue
-            with_ring = with_room(with_ring, target, clock_mhz)
-        except TargetError:
-            return
-        packets = with_ring.packets
-        if design.store.fits(packets.image_words):
-            plan = EnginePlan.of(with_ring, target, clock_mhz)
-            yield plan
-            is_long = packets.frame_words >= LONG_FRAME
-            if is_long and plan.interval <= NEAR_RATE * packets.frame_words * packets.beat_cycles:
-                return
-
-
-def with_room(design: Design, target: Target, clock_mhz: float | None) -> Design:
-    """Return the design with as few layers frame by frame as it takes for a batch to have room.
-
-    The first layers' tensors are large, and their weights few.
-    """
-    plan = EnginePlan.of(design, target, clock_mhz)
-    spare = target.device.bram - plan.resources.bram + design.placement.code_blocks
-    placement = design.placement
-    if design.batch == 1 or placement.banks is not None or placement.code_blocks <= spare:
-        return design
-    trials = (design.changed(frame_by_frame=n) for n in range(1, len(design.layers)))
-    return next((trial for trial in trials if trial.placement.code_blocks <= spare), design)
 
 
 def has_room(graph: Graph, target: Target) -> bool:
@@ -354,47 +281,3 @@ def has_room(graph: Graph, target: Target) -> bool:
     engines = [design.engine for design in designs]
     counts = [engine.supply.weight_memories(engine)[0].count for engine in engines]
     return min(counts) <= target.device.bram
-
-
-def _short(used: Resources, device: Device) -> Iterator[tuple[str, int, int]]:
-    """Yield the resources that do not suffice: name, wanted and what a design can use."""
-    for name in _NAMES:
-        wanted, usable = getattr(used, name), getattr(device, name)
-        if name == "lut":
-            usable = int(usable * LUT_SHARE)
-        if wanted > usable:
-            yield name, wanted, usable
-
-
-def _misfit(plans: list[EnginePlan], target: Target) -> ShortageError:
-    """Say which resources the array would take that lacks least."""
-
-    def excess(plan: EnginePlan) -> float:
-        short = _short(plan.resources, target.device)
-        return max(wanted / max(usable, 1) for _, wanted, usable in short)
-
-    plan = min(plans, key=excess)
-    design = plan.design
-    reasons = [
-        f"{wanted:,} {_NAMES[name]} of {usable:,}"
-        + (f" ({LUT_SHARE:.0%} of all) that can be placed" if name == "lut" else "")
-        for name, wanted, usable in _short(plan.resources, target.device)
-    ]
-    kept = []
-    if not design.ring_words:
-        kept.append(f"{sum(layer.weight_bytes for layer in design.layers):,} bytes of weights")
-    if not design.engine.codes.single_port:
-        size, layer = design.placement.peak
-        frames = f" of {design.batch} frames" if design.batch > 1 else ""
-        kept.append(f"{size:,} bytes of codes{frames}, as layer {layer!r} runs,")
-    why = f"; {' and '.join(kept)} are kept in block RAM" if kept else ""
-    ram = target.device.single_port
-    if ram and not design.engine.codes.single_port:
-        banks = target.device.spram * ram.depth * ram.width // 8
-        why += f"; its single-port RAMs hold {banks:,}, half of them what a layer reads"
-    return ShortageError(
-        f"model {plan.model!r} does not fit {target.name} ({target.device.name})",
-        ARCH,
-        f"an array of {design.shape.rows} x {design.shape.lanes} takes "
-        f"{' and '.join(reasons)}{why}",
-    )

@@ -33,7 +33,7 @@ __all__ = ["Design"]
 
 _PLACING = frozenset({
     "network", "shape", "device", "batch", "frame_by_frame", "keeps_tables", "addresses_tables",
-    "dense",
+    "fills_tables", "keeps_matrices", "dense",
 })  # fmt: skip
 _PROGRAMMING = frozenset({
     "ring_words",
@@ -71,6 +71,10 @@ class Design:
         Whether tables of which an integer chooses a row are in the memory of codes.
     addresses_tables
         Whether they stay in the memory of the board, from which the row comes.
+    fills_tables
+        Whether they are in the memory of codes when the FPGA is configured, if that is block RAM.
+    keeps_matrices
+        Whether caches stay among the array's weights, if all of these are in memory.
     resident, staged, queue_words
         Which packets stay on the chip, or are written there in every frame; words of the stream
         that may wait in block RAM (:class:`.Packets`).
@@ -108,6 +112,8 @@ class Design:
     result_cycles: int = chosen(1, "result_cycles")
     dense: bool = chosen(False, "dense")
     is_loaded: bool = chosen(False, "loaded")
+    fills_tables: bool = chosen(False, "filled_tables")
+    keeps_matrices: bool = chosen(False, "kept_matrices")
 
     def changed(self, **choices: Any) -> Design:
         """Return the design with other choices, and all of it that they do not decide about.
@@ -136,6 +142,8 @@ class Design:
             self.network, self.shape, self.device, batch=self.batch,
             frame_by_frame=self.frame_by_frame, keeps_tables=self.keeps_tables,
             addresses_tables=self.addresses_tables,
+            fills_tables=self.fills_tables and not self.ring_words,
+            keeps_matrices=self.keeps_matrices and not self.ring_words,
             dense=self.dense and not self.ring_words,
         )  # fmt: skip
 
@@ -222,6 +230,22 @@ class Design:
         return np.concatenate([
             own[: one.results] for own, one in zip(offsets, passes, strict=True)
         ])
+
+    @cached_property
+    def code_words(self) -> list[int]:
+        """Contents of the memory of codes when the FPGA is configured: lane 0 lowest."""
+        words = [0] * max(
+            (self.placement.places[x.tensor] + x.target.words(self.shape.lanes)
+             for x in self.placement.filled),
+            default=0,
+        )  # fmt: skip
+        for table in self.placement.filled:
+            rows = table.codes.astype(np.uint8).reshape(-1, self.shape.lanes)
+            first = self.placement.places[table.tensor]
+            words[first : first + len(rows)] = (
+                int.from_bytes(row.tobytes(), "little") for row in rows
+            )
+        return words
 
     @cached_property
     def entries(self) -> list[int]:

@@ -12,7 +12,13 @@ from nnef_hw.hardware.devices import Device
 from nnef_hw.parts.engine.array import ArrayUse, MultiplierArray
 from nnef_hw.parts.engine.border import Batch, Choosing, PlaceInputs, Ports
 from nnef_hw.parts.engine.codes import Codes, Residents
-from nnef_hw.parts.engine.contraction import Contracting, Filling, Matrices
+from nnef_hw.parts.engine.contraction import (
+    Contracting,
+    Filling,
+    KeptMatrices,
+    Matrices,
+    Placing,
+)
 from nnef_hw.parts.engine.engine import Engine
 from nnef_hw.parts.engine.feature import Feature
 from nnef_hw.parts.engine.narrow import NarrowWeights, WeightWidth
@@ -139,7 +145,8 @@ def _matrices(program: Program, fills: Sequence[Instruction]) -> Matrices:
     words = [x.nest.extremes("weight")[1] + 1 for x in fills if x.nest is not None]
     turns = {bool(filling.turns) for x in fills if (filling := x.find(Filling))}
     constants = [len(x.constants) for x in program.instructions if x.find(Contracting)]
-    return Matrices(
+    kind = KeptMatrices if any(x.find(Placing) for x in fills) else Matrices
+    return kind(
         words=max(2, *words), sums=1 << (max(2, *constants) - 1).bit_length(),
         turns=True in turns, keeps=False in turns, in_lut_ram=program.lut_matrices,
         behind=program.weight_words if program.shares_weights else None,

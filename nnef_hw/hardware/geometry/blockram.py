@@ -6,7 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
-__all__ = ["BlockRam", "SinglePortRam", "Tiling", "registered_bits", "tile_memory"]
+__all__ = [
+    "BlockRam", "SinglePortRam", "Tiling", "registered_bits", "tile_memory", "tile_parts",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,17 @@ class Tiling:
 def tile_memory(ram: BlockRam, depth: int, width: int) -> Tiling:
     """Choose the tiling with the fewest primitives, and of these the fewest multiplexer inputs."""
     tilings = [Tiling(depth, width, *shape) for shape in ram.shapes]
+    return min(tilings, key=lambda tiling: (tiling.count, tiling.rows, -tiling.tile_width))
+
+
+@cache
+def tile_parts(ram: BlockRam, depth: int, width: int, part_bits: int) -> Tiling:
+    """Choose the tiling with the fewest primitives that hold whole parts, each written alone.
+
+    Wide shapes of every family have an enable for each byte, of 8 bits or 9.
+    """
+    shapes = [(words, bits // part_bits * part_bits) for words, bits in ram.shapes]
+    tilings = [Tiling(depth, width, *shape) for shape in shapes if shape[1]]
     return min(tilings, key=lambda tiling: (tiling.count, tiling.rows, -tiling.tile_width))
 
 

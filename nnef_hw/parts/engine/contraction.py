@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from nnef_hw.hardware.devices import Device
-from nnef_hw.hardware.geometry.blockram import Tiling, tile_memory
+from nnef_hw.hardware.geometry.blockram import Tiling, tile_memory, tile_parts
 from nnef_hw.parts.arrays.weights import LUT_RAM_BITS, LUT_RAM_WORDS
 from nnef_hw.parts.engine.feature import EngineSizes, Feature
 from nnef_hw.parts.engine.fields import Record, fact
 from nnef_hw.parts.engine.sizes import CODE_BITS
 
-__all__ = ["MOST_LUT_RAM_WORDS", "Contracting", "Filling", "Matrices"]
+__all__ = [
+    "MOST_LUT_RAM_WORDS", "Contracting", "Filling", "KeptMatrices", "Matrices", "Placing",
+]  # fmt: skip
 
 MOST_LUT_RAM_WORDS = 32
 """Deepest memory of matrices that may be in LUT RAM."""
@@ -40,6 +43,13 @@ class Filling(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Placing(Record):
+    """Whether words of codes go to a row of a matrix that stays from frame to frame."""
+
+    placed: int = fact("the place tells which row, or lane of rows, of a matrix is filled", bits=1)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Matrices(Feature):
     """A memory for each row of the array, which words of codes fill, and sums of what is there.
 
@@ -61,7 +71,7 @@ class Matrices(Feature):
 
     label = "products of two activations"
     component = "nnef_hw.rtl.engine.contraction:EngineMatrices"
-    says = (Contracting, Filling)
+    says: ClassVar[tuple[type[Record], ...]] = (Contracting, Filling)
 
     words: int
     sums: int
@@ -117,3 +127,31 @@ class Matrices(Feature):
         kept *= not self.writes_lanes(engine)
         kept += engine.weight_bits * self.in_lut_ram
         return kept + engine.rows + engine.results * engine.acc_bits + _LUTS
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeptMatrices(Matrices):
+    """Matrices of which some stay from frame to frame: an integer tells the row that is written."""
+
+    label = "matrices that stay"
+    says = (Placing,)
+
+    @property
+    def records(self) -> Sequence[type[Record]]:
+        return (*Matrices.says, *self.says)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.in_lut_ram:
+            raise ValueError("Engine matrices that stay are not in LUT RAM")
+
+    def row_memory(self, engine: EngineSizes) -> Tiling:
+        depth = self.words + (self.behind or 0)
+        return tile_parts(engine.ram, depth, engine.word_bits, CODE_BITS)
+
+    def writes_lanes(self, engine: EngineSizes) -> bool:
+        return True
+
+    def luts(self, engine: EngineSizes, device: Device) -> float:
+        # The place is shifted and added to the address of a word of weights and to that of a row.
+        return super().luts(engine, device) + 3.0 * engine.write_bits + 2 * engine.lanes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from nnef_hw.parts.engine.array import MultiplierArray
 from nnef_hw.parts.engine.border import Batch, Loader, PlaceInputs, Ports, Sender
 from nnef_hw.parts.engine.codes import Codes, Residents
-from nnef_hw.parts.engine.contraction import Matrices
+from nnef_hw.parts.engine.contraction import KeptMatrices, Matrices
 from nnef_hw.parts.engine.feature import Feature
 from nnef_hw.parts.engine.narrow import NarrowWeights
 from nnef_hw.parts.engine.pairs import Gather, Maxima, Minima, Products
@@ -21,5 +21,6 @@ __all__ = ["FEATURES"]
 FEATURES: tuple[type[Feature], ...] = (
     Sequencer, MultiplierArray, SharedRequantizer, Codes, Loader, Sender, SecondRounding,
     TensorSums, SharedBank, Tables, Held, Written, Ring, Divided, Residents, Maxima, Gather,
-    Products, Minima, Matrices, Ports, PlaceInputs, NarrowWeights, Batch, StreamUnits,
+    Products, Minima, Matrices, KeptMatrices, Ports, PlaceInputs, NarrowWeights, Batch,
+    StreamUnits,
 )  # fmt: skip

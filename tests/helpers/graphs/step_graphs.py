@@ -87,8 +87,9 @@ def step(
 ):
     """Return a step whose attention has ``heads`` of keys, each for ``groups`` of queries.
 
-    If there is a ``leak``, the values are a result as well. Queries and keys may ``turn`` by their
-    position (RoPE), and keys and values be ``tiled``, one copy for each query of a group.
+    Without a ``mask`` all places are read. If there is a ``leak``, the values are a result as well.
+    Queries and keys may ``turn`` by their position (RoPE), and keys and values be ``tiled``, one
+    copy for each query of a group.
     """
     g = GraphBuilder("step")
     features = heads * size * groups
@@ -146,7 +147,9 @@ def step(
         for x in written
     )
     scores = g.op("matmul", query, keys, transposeA=False, transposeB=True)
-    weights = g.op("softmax", MASKS[mask](g, scores, position, places), axes=[2])
+    if mask is not None:
+        scores = MASKS[mask](g, scores, position, places)
+    weights = g.op("softmax", scores, axes=[2])
     y = g.op("matmul", weights, values, transposeA=False, transposeB=False)
     y = g.op("add", g.reshape(y, [1, features]), x)
     scores = linear(y, features, tokens, "of_scores")

@@ -1,0 +1,134 @@
+"""Ways to feed an engine: all in block RAM, or its program from a memory of the board."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import islice
+
+from nnef_hw.engine.layers.constant import LookupLayer
+from nnef_hw.engine.memory.store import stores
+from nnef_hw.engine.planning.plan import EnginePlan
+from nnef_hw.engine.planning.shortage import fits_device
+from nnef_hw.engine.program.design import Design
+from nnef_hw.engine.timing.residency import feeds
+from nnef_hw.errors import TargetError
+from nnef_hw.hardware.devices import Target
+
+__all__ = ["fed", "held", "is_at_rate", "packings", "rings", "with_room"]
+
+RINGS = (1024, 512, 256, 128)
+"""Words of weights that may come ahead, where they come from a memory."""
+LONG_FRAME = 1 << 20
+"""Words of a frame that takes seconds to plan."""
+NEAR_RATE = 1.05
+"""Cycles per word of such a frame below which a memory is read as fast as it can be.
+
+Rings that are less deep are not tried then.
+"""
+
+
+def packings(design: Design) -> Iterator[Design]:
+    """Yield a design with a byte for each weight, and one with two in a byte if any are so small.
+
+    Of engines that are as fast the first one is taken, which has fewer LUTs.
+    """
+    yield design
+    if any(layer.has_narrow_weights for layer in design.layers):
+        yield design.changed(packs_weights=True)
+
+
+def held(design: Design) -> Iterator[Design]:
+    """Yield a design with all in block RAM: as it is, and with caches and tables in their places.
+
+    Caches stay among the array's weights then, and tables come with the bitstream: not where a
+    processor writes all of a program.
+    """
+    yield design
+    if not design.is_loaded and any(
+        layer.row is not None or isinstance(layer, LookupLayer) for layer in design.layers
+    ):
+        yield design.changed(keeps_matrices=True, fills_tables=True)
+
+
+def fed(design: Design, target: Target, clock_mhz: float | None) -> Iterator[EnginePlan]:
+    """Yield the ways to feed an engine: all in block RAM, or from a memory."""
+
+    def fits(design: Design) -> bool:
+        return EnginePlan.of(design, target, clock_mhz).resources.bram <= target.device.bram
+
+    alone = [EnginePlan.of(own, target, clock_mhz) for own in held(design)]
+    yield from alone
+    fast = min((x.interval for x in alone if fits_device(x, target.device)), default=math.inf)
+    for store in stores(target, clock_mhz or target.clock_mhz):
+        is_long = _has_long_tables(design)
+        own = design.changed(
+            store=store, keeps_tables=is_long and not store.finds_rows,
+            addresses_tables=is_long and store.finds_rows,
+        )  # fmt: skip
+        plans = list(rings(own, target, clock_mhz, fast))
+        if not plans:
+            continue
+        fitting = [plan for plan in plans if fits_device(plan, target.device)]
+        # Of those that do not fit, the one that lacks least.
+        yield from fitting or plans[-1:]
+        for plan in fitting:
+            for kept in islice(feeds(plan.design, fits), 1, None):
+                yield EnginePlan.of(kept, target, clock_mhz)
+
+
+def _has_long_tables(design: Design) -> bool:
+    """Whether no ring has room for a table, of which an integer chooses a row."""
+    tables = (layer for layer in design.layers if isinstance(layer, LookupLayer))
+    longest = max((table.weight_words(design.shape) for table in tables), default=0)
+    return longest > RINGS[0] and design.batch == 1
+
+
+def rings(
+    design: Design, target: Target, clock_mhz: float | None, fast: float
+) -> Iterator[EnginePlan]:
+    """Yield engines whose program comes from a memory, the deepest ring first.
+
+    It is not always the fastest: the ring decides into which parts layers are divided. None is
+    tried of which the memory alone takes more than ``fast`` cycles.
+    """
+    assert design.store is not None
+    for words in RINGS:
+        with_ring = design.changed(ring_words=words)
+        try:
+            packets = with_ring.packets
+            if packets.frame_words * packets.beat_cycles > fast:
+                return
+            if not design.store.fits(packets.image_words):
+                continue
+            with_ring = with_room(with_ring, target, clock_mhz)
+        except TargetError:
+            return
+        packets = with_ring.packets
+        if design.store.fits(packets.image_words):
+            plan = EnginePlan.of(with_ring, target, clock_mhz)
+            yield plan
+            if is_at_rate(plan):
+                return
+
+
+def is_at_rate(plan: EnginePlan) -> bool:
+    """Whether a long frame comes from a memory nearly as fast as it can."""
+    packets, is_streamed = plan.design.packets, plan.design.ring_words > 0
+    if not is_streamed or packets.frame_words < LONG_FRAME:
+        return False
+    return plan.interval <= NEAR_RATE * packets.frame_words * packets.beat_cycles
+
+
+def with_room(design: Design, target: Target, clock_mhz: float | None) -> Design:
+    """Return the design with as few layers frame by frame as it takes for a batch to have room.
+
+    The first layers' tensors are large, and their weights few.
+    """
+    plan = EnginePlan.of(design, target, clock_mhz)
+    spare = target.device.bram - plan.resources.bram + design.placement.code_blocks
+    placement = design.placement
+    if design.batch == 1 or placement.banks is not None or placement.code_blocks <= spare:
+        return design
+    trials = (design.changed(frame_by_frame=n) for n in range(1, len(design.layers)))
+    return next((trial for trial in trials if trial.placement.code_blocks <= spare), design)
