@@ -14,7 +14,7 @@ from nnef_hw.engine.architecture import SharedArray
 from nnef_hw.engine.layers.contraction import ContractionLayer
 from nnef_hw.engine.memory.kept_matrices import MatrixFill
 from nnef_hw.engine.memory.store import stores
-from nnef_hw.engine.planning.feeding import fed
+from nnef_hw.engine.planning.feeding import fed, held
 from nnef_hw.engine.planning.plan import EnginePlan
 from nnef_hw.engine.planning.shortage import misfit
 from nnef_hw.engine.program.listing import list_program
@@ -138,6 +138,8 @@ def test_the_solver_tries_both_and_no_memory_that_is_slower_alone(rng):
     plans = list(fed(design, board, board.clock_mhz))
     alone = [plan for plan in plans if not plan.design.ring_words]
     assert [plan.design.keeps_matrices for plan in alone] == [False, True]
+    in_lut_ram = [own.keeps_matrices for own in held(design.changed(lut_matrices=True))]
+    assert in_lut_ram == [False, False]
     fast = min(plan.interval for plan in alone)
     [store] = stores(board, board.clock_mhz)
     packets = design.changed(ring_words=1024, store=store).packets

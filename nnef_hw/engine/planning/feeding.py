@@ -41,14 +41,13 @@ def packings(design: Design) -> Iterator[Design]:
 def held(design: Design) -> Iterator[Design]:
     """Yield a design with all in block RAM: as it is, and with caches and tables in their places.
 
-    Caches stay among the array's weights then, and tables come with the bitstream: not where a
-    processor writes all of a program.
+    Caches stay among the array's weights then, unless matrices are in LUT RAM; and tables come with
+    the bitstream. It is not for a program that a processor writes as a whole.
     """
     yield design
-    if not design.is_loaded and any(
-        layer.row is not None or isinstance(layer, LookupLayer) for layer in design.layers
-    ):
-        yield design.changed(keeps_matrices=True, fills_tables=True)
+    chooses = any(x.row is not None or isinstance(x, LookupLayer) for x in design.layers)
+    if chooses and design.batch == 1 and not design.is_loaded:
+        yield design.changed(keeps_matrices=not design.lut_matrices, fills_tables=True)
 
 
 def fed(design: Design, target: Target, clock_mhz: float | None) -> Iterator[EnginePlan]:
