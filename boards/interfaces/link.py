@@ -125,8 +125,6 @@ class HostLink(Link, Source, Sink):
 
     has_host: ClassVar[bool] = True
     """Whether there is a host at its other end."""
-    one_by_one: ClassVar[bool] = False
-    """Whether a frame waits for the result of the one before."""
     lacks: ClassVar[tuple[str, ...]] = ()
     """Options of the command line for which it has nothing."""
 

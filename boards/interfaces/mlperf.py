@@ -84,7 +84,6 @@ class Mlperf(Uart):
     )
     core = "nnef_hw.boards.hardware.mlperf.core:RunnerCore"
     has_packets = False
-    one_by_one = True
     lacks = ("--sink", "--source", "--token-loop", "--layer-counters", "--batch")
     silence = 30.0
 

@@ -243,7 +243,7 @@ def _plan(
                 target_fps=target_fps,
                 layer_counters=options.layer_counters,
                 batch=options.batch,
-                by_latency=options.by_latency,
+                by_latency=options.token_loop,
             )
     return PlannedModel(
         graph, made.samples, made.fixed, made.canonical, plan, others, made.window, made.warnings

@@ -172,11 +172,6 @@ class BuildOptions:
     stream: StreamTime | None = None
     command: str = ""
 
-    @property
-    def by_latency(self) -> bool:
-        """Whether latency counts in place of the interval: a frame waits for the one before."""
-        return self.token_loop or self.link.one_by_one
-
 
 def check_options(options: BuildOptions) -> Target:
     """Refuse what can be refused before any work; return where the design is to go.

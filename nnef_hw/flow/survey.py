@@ -102,7 +102,6 @@ def outlooks(
             target_fps=target_fps,
             least_fps=least_fps,
             lone=bool(link.has_host and sources and sinks),
-            by_latency=link.one_by_one,
             kinds=[wish.kind for wish in (*sources, *sinks)],
             pool=pool,
             progress=lambda what, done, total: say(f"{what}, {done} of {total}"),
@@ -145,7 +144,6 @@ def survey(
     target_fps: float | None = None,
     least_fps: float = 0.0,
     lone: bool = False,
-    by_latency: bool = False,
     kinds: Sequence[type[Interface]] = (),
     pool: Pool = HERE,
     progress: Progress = lambda what, done, total: None,
@@ -162,8 +160,6 @@ def survey(
         Frames per second that a sensor gives.
     lone
         The host link may be left out.
-    by_latency
-        A frame waits for the one before.
     kinds
         Kinds of sources and sinks.
     pool
@@ -191,7 +187,7 @@ def survey(
         (target, clock), names = members[0], ", ".join(member.name for member, _ in members)
         # A refusal names them all.
         named = replace(target, name=names)
-        jobs[key] = pool.submit(plan_target, fixed, key[0], named, clock, target_fps, by_latency)
+        jobs[key] = pool.submit(plan_target, fixed, key[0], named, clock, target_fps)
     for count, _ in enumerate(as_done(list(jobs.values()))):
         progress("planning", count + 1, len(jobs))
     plans: dict[tuple[Hashable, ...], AcceleratorPlan | NnefHwError] = {
@@ -205,9 +201,7 @@ def survey(
         candidates = Candidates(able, partial(unable_architectures, arch, fixed))
         try:
             with remedied(lambda: ways, target):
-                plan, _ = candidates.plan(
-                    partial(_taken, found), smallest=target_fps is not None, by_latency=by_latency
-                )
+                plan, _ = candidates.plan(partial(_taken, found), smallest=target_fps is not None)
         except NnefHwError as error:
             yield _refused(target, clock, error)
         else:
@@ -224,17 +218,12 @@ def _key(
 
 
 def plan_target(
-    fixed: Graph,
-    arch: str,
-    target: Target,
-    clock_mhz: float,
-    target_fps: float | None,
-    by_latency: bool = False,
+    fixed: Graph, arch: str, target: Target, clock_mhz: float, target_fps: float | None
 ) -> AcceleratorPlan | NnefHwError:
     """Plan a fixed graph with one architecture; return why not, if it does not fit."""
     try:
         plan: AcceleratorPlan = find_architecture(arch).plan(
-            fixed, target, clock_mhz=clock_mhz, target_fps=target_fps, by_latency=by_latency
+            fixed, target, clock_mhz=clock_mhz, target_fps=target_fps
         )
     except NnefHwError as error:
         return error

@@ -186,8 +186,8 @@ def test_a_network_that_chooses_its_tokens_itself(tmp_path, cli):
     assert "is a token, not scores to choose from with a temperature of 1" in found.err
 
 
-@pytest.mark.parametrize("words", [[], ["--token-loop"], ["--link", "mlperf"]])
-def test_what_waits_for_results_asks_for_the_least_latency(words, tmp_path, cli, monkeypatch):
+@pytest.mark.parametrize("words", [[], ["--token-loop"]])
+def test_a_loop_asks_for_the_least_latency(words, tmp_path, cli, monkeypatch):
     write_step(tmp_path)
 
     def choose(*arguments, by_latency, **wishes):
