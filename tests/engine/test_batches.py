@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from engine_graphs import EngineNetwork, planned
+from engine_graphs import first_that_fits, grown, planned
 from sweeps import few
 
 from nnef_hw.boards import find_board
@@ -14,7 +14,7 @@ from nnef_hw.engine.architecture import SharedArray
 from nnef_hw.engine.layers.gather import GatherLayer
 from nnef_hw.engine.planning.plan import EnginePlan
 from nnef_hw.engine.planning.solver import schedule_engine
-from nnef_hw.errors import NnefHwError, TargetError, UsageError
+from nnef_hw.errors import TargetError, UsageError
 from nnef_hw.flow.options import BuildOptions
 from nnef_hw.flow.pipeline import build
 from nnef_hw.frontend import save
@@ -100,10 +100,7 @@ MORE = [pytest.param(seed, marks=pytest.mark.nightly) for seed in (0, 3, *range(
 def test_random_networks(fix, run_engine, seed):
     """Windows, sums, codes that change their places; in block RAM and in single-port RAM."""
     rng = np.random.default_rng([seed, 16])
-    network = EngineNetwork(rng, products=("mul", "max"))
-    for _ in range(int(rng.integers(2, 5))):
-        network.grow()
-    graph = fix(network.finish())
+    graph = fix(grown(rng, (2, 5), ("mul", "max")))
     board = [find_board("ulx3s_85f"), ICEBREAKER][seed % 2]
     options = {"batch": int(rng.integers(2, 5)), "ring_words": [0, 128][seed // 2 % 2]}
     run_engine(planned(graph, board=board, **options), graph)
@@ -144,22 +141,18 @@ MORE_SPLIT = [pytest.param(seed, marks=pytest.mark.nightly) for seed in (0, 3, *
 def test_random_networks_frame_by_frame(fix, run_engine, seed):
     """Several inputs and outputs, of which frames take turns, and what keeps its place or not."""
     rng = np.random.default_rng([seed, 18])
-    while True:
-        network = EngineNetwork(rng, products=("mul", "max"))
-        for _ in range(int(rng.integers(3, 7))):
-            network.grow()
-        try:
-            graph = fix(network.finish())
-            board = [find_board("ulx3s_85f"), ICEBREAKER][seed % 2]
-            options = {"batch": int(rng.integers(2, 4)), "ring_words": [0, 128][seed // 2 % 2]}
-            count = len(planned(graph, board=board, **options).design.layers)
-            alone = int(rng.integers(1, count + 1))
-            plan = planned(graph, board=board, frame_by_frame=alone, **options)
-            assert plan.design.program.parts
-        except NnefHwError:
-            continue
-        break
-    run_engine(plan, graph)
+
+    def attempt():
+        graph = fix(grown(rng, (3, 7), ("mul", "max")))
+        board = [find_board("ulx3s_85f"), ICEBREAKER][seed % 2]
+        options = {"batch": int(rng.integers(2, 4)), "ring_words": [0, 128][seed // 2 % 2]}
+        count = len(planned(graph, board=board, **options).design.layers)
+        alone = int(rng.integers(1, count + 1))
+        plan = planned(graph, board=board, frame_by_frame=alone, **options)
+        assert plan.design.program.parts
+        return plan, graph
+
+    run_engine(*first_that_fits(attempt))
 
 
 def test_what_is_shown_of_layers_that_run_frame_by_frame(fix, rng, few_boards):

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from engine_graphs import EngineNetwork, planned
+from engine_graphs import grown, planned
 from sweeps import few
 
 from nnef_hw.boards import find_board
@@ -431,11 +431,9 @@ def test_an_engine_waits_for_weights(builder, fix, run_engine, rows):
 @pytest.mark.parametrize("seed", few([1, 2, 3, 8, 21], [1, 3]))
 def test_random_networks(fix, run_engine, seed):
     rng = np.random.default_rng(seed)
-    network = EngineNetwork(rng)
-    for _ in range(4):
-        network.grow()
+    network = grown(rng, 4)
     scheme = {"activation_bits": int(rng.integers(4, 9)), "weight_bits": int(rng.integers(2, 9))}
-    graph = fix(network.finish(), symmetric=bool(rng.integers(2)), calibration="minmax", **scheme)
+    graph = fix(network, symmetric=bool(rng.integers(2)), calibration="minmax", **scheme)
     plan = planned(graph, *[(4, 4), (8, 4), (8, 8)][int(rng.integers(3))])
     assert plan.latency < 10_000
     run_engine(plan, graph)

@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
-from engine_graphs import BOARD, EngineNetwork, board_with, planned
+from engine_graphs import BOARD, board_with, first_that_fits, grown, planned
 
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.engine.hardware.accelerator import EngineAccelerator
 from nnef_hw.engine.layers.network import lower
 from nnef_hw.engine.program.image import fill_beats, frame_beats
 from nnef_hw.engine.timing.timing import simulate_frames
-from nnef_hw.errors import NnefHwError
 from nnef_hw.host.streams import from_stream
 from nnef_hw.ir.batch import sample_extents
 from nnef_hw.parts.engine.program import BEAT_BITS
@@ -28,24 +27,20 @@ BOARDS = [BOARD, board_with(12)]
 
 def network(rng, fix):
     """Return a plan and a graph of several outputs, of random operators, sizes and streams."""
-    while True:
-        grown = EngineNetwork(rng, ("mul", "max", "min"))
-        for _ in range(int(rng.integers(2, 6))):
-            grown.grow()
-        try:
-            graph = fix(grown.finish(), calibration="minmax")
-            rows, lanes, results = SIZES[rng.integers(len(SIZES))]
-            ring_words = RINGS[rng.integers(len(RINGS))]
-            if not lower(graph, BOARD.device).fits(lanes):
-                continue
-            board = BOARDS[rng.integers(len(BOARDS))]
-            plan = planned(graph, rows, lanes, ring_words, board, results)
-            # whose passes have room in the ring
-            assert plan.design.program.parts
-        except NnefHwError:
-            continue
-        if len(graph.outputs) > 1:
-            return plan, graph
+
+    def attempt():
+        graph = fix(grown(rng, (2, 6), ("mul", "max", "min")), calibration="minmax")
+        rows, lanes, results = SIZES[rng.integers(len(SIZES))]
+        ring_words = RINGS[rng.integers(len(RINGS))]
+        if not lower(graph, BOARD.device).fits(lanes):
+            return None
+        board = BOARDS[rng.integers(len(BOARDS))]
+        plan = planned(graph, rows, lanes, ring_words, board, results)
+        # whose passes have room in the ring
+        assert plan.design.program.parts
+        return (plan, graph) if len(graph.outputs) > 1 else None
+
+    return first_that_fits(attempt)
 
 
 def compiled(plan):

@@ -5,14 +5,14 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from engine_graphs import BOARD, EngineNetwork, board_with, planned
+from engine_graphs import BOARD, board_with, first_that_fits, grown, planned
 from sweeps import few
 
 from nnef_hw.boards import find_board
 from nnef_hw.engine.architecture import SharedArray
 from nnef_hw.engine.planning.solver import schedule_engine
 from nnef_hw.engine.retrained import retrained
-from nnef_hw.errors import NnefHwError, UsageError
+from nnef_hw.errors import UsageError
 from nnef_hw.parts.engine.narrow import NarrowWeights, WeightWidth, packed_words
 from nnef_hw.testing import GraphBuilder
 
@@ -79,19 +79,17 @@ MORE = [pytest.param(seed, marks=pytest.mark.nightly) for seed in range(1, 40)]
 @pytest.mark.parametrize("seed", [0, *MORE])
 def test_random_networks(fix, run_engine, seed):
     rng = np.random.default_rng([seed, 4])
-    while True:
-        network = EngineNetwork(rng, ("mul", "max", "min"))
-        for _ in range(int(rng.integers(2, 6))):
-            network.grow()
-        way = WAYS[list(WAYS)[seed % len(WAYS)]]
-        try:
-            graph = fix(network.finish(), weight_bits=int(rng.integers(2, 5)), calibration="minmax")
-            plan = planned(graph, packs_weights=True, **way)
-            assert plan.design.program.parts
-        except NnefHwError:
-            continue
-        if any(map(plan.design.program.is_packed, plan.design.layers)):
-            break
+    way = WAYS[list(WAYS)[seed % len(WAYS)]]
+
+    def attempt():
+        network = grown(rng, (2, 6), ("mul", "max", "min"))
+        graph = fix(network, weight_bits=int(rng.integers(2, 5)), calibration="minmax")
+        plan = planned(graph, packs_weights=True, **way)
+        assert plan.design.program.parts
+        is_packed = any(map(plan.design.program.is_packed, plan.design.layers))
+        return (plan, graph) if is_packed else None
+
+    plan, graph = first_that_fits(attempt)
     run_engine(plan, graph, frames=3)
     run_engine(plan, graph, stall=0.3)
 

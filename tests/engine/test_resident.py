@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from engine_graphs import EngineNetwork
+from engine_graphs import first_that_fits, grown
 
 from nnef_hw.boards import find_board
 from nnef_hw.engine.architecture import SharedArray
@@ -17,7 +17,6 @@ from nnef_hw.engine.program.design import Design
 from nnef_hw.engine.program.packets import Packets
 from nnef_hw.engine.timing.residency import feeds, with_residents
 from nnef_hw.engine.timing.timing import waits
-from nnef_hw.errors import NnefHwError
 from nnef_hw.testing import GraphBuilder
 
 BOARD = find_board("icebreaker")
@@ -93,18 +92,14 @@ MORE = [pytest.param(seed, marks=pytest.mark.nightly) for seed in range(1, 40)]
 @pytest.mark.parametrize("seed", [0, *MORE])
 def test_some_packets_of_random_networks(fix, run_engine, seed):
     rng = np.random.default_rng([seed, 77])
-    while True:
-        network = EngineNetwork(rng)
-        for _ in range(int(rng.integers(2, 6))):
-            network.grow()
-        try:
-            graph = fix(network.finish())
-            design = resident_plan(graph, (), 64).design
-            count = len(design.instructions)
-        except NnefHwError:
-            continue
-        if design.placement.banks is not None:
-            break
+
+    def attempt():
+        graph = fix(grown(rng, (2, 6)))
+        design = resident_plan(graph, (), 64).design
+        count = len(design.instructions)
+        return None if design.placement.banks is None else (graph, count)
+
+    graph, count = first_that_fits(attempt)
     chosen = tuple(n for n in rng.permutation(range(1, count)).tolist() if rng.random() < 0.6)
     run_engine(resident_plan(graph, chosen, 64), graph, frames=3)
 

@@ -4,12 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from engine_graphs import EngineNetwork, planned
+from engine_graphs import first_that_fits, grown, planned
 from sweeps import covering, few
 
 from nnef_hw.boards import find_board
 from nnef_hw.engine.layers.network import lower
-from nnef_hw.errors import NnefHwError
 from nnef_hw.hardware.devices import UP5K
 from nnef_hw.parts.engine.pairs import Gather
 from nnef_hw.parts.engine.residual import TensorSums
@@ -103,21 +102,18 @@ MORE = [pytest.param(seed, marks=pytest.mark.nightly) for seed in (1, 2, *range(
 def test_random_networks(fix, run_engine, seed):
     rng = np.random.default_rng([seed, 20])
     rows, lanes, results = SIZES[seed % len(SIZES)]
-    while True:
-        network = EngineNetwork(rng, ("mul", "max", "min"))
-        for _ in range(int(rng.integers(2, 6))):
-            network.grow()
-        try:
-            graph = fix(network.finish(), calibration="minmax")
-            board = find_board("ulx3s_85f")
-            if not lower(graph, board.device).fits(lanes):
-                continue
-            ring_words = int(rng.choice([0, 64, 128]))
-            plan = planned(graph, rows, lanes, ring_words, board, results)
-            assert plan.design.program.parts
-        except NnefHwError:
-            continue
-        break
+
+    def attempt():
+        graph = fix(grown(rng, (2, 6), ("mul", "max", "min")), calibration="minmax")
+        board = find_board("ulx3s_85f")
+        if not lower(graph, board.device).fits(lanes):
+            return None
+        ring_words = int(rng.choice([0, 64, 128]))
+        plan = planned(graph, rows, lanes, ring_words, board, results)
+        assert plan.design.program.parts
+        return plan, graph
+
+    plan, graph = first_that_fits(attempt)
     run_engine(plan, graph, frames=3)
     run_engine(plan, graph, stall=0.3)
 

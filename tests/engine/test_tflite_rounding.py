@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from engine_graphs import EngineNetwork, planned
+from engine_graphs import grown, planned
 from tflite_quantized_cases import quantized_cases
 
 from nnef_hw.arithmetic.numerics import QType
@@ -155,8 +155,5 @@ def test_models_of_codes(run_engine, tmp_path, name):
 )
 def test_random_networks(fix, run_engine, seed):
     rng = np.random.default_rng(seed)
-    grown = EngineNetwork(rng)
-    for _ in range(4):
-        grown.grow()
-    graph = fix(grown.finish(), calibration="minmax", rounding="tflite")
+    graph = fix(grown(rng, 4), calibration="minmax", rounding="tflite")
     run_engine(planned(graph, *[(4, 4), (8, 4), (8, 8)][int(rng.integers(3))]), graph)

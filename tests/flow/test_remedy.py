@@ -5,8 +5,8 @@ import re
 from dataclasses import replace
 from functools import partial
 
-import numpy as np
 import pytest
+from layers_of_few_divisors import two_layers
 
 from nnef_hw.architectures import able_architectures, unable_architectures
 from nnef_hw.boards import find_board
@@ -16,7 +16,6 @@ from nnef_hw.flow import remedy
 from nnef_hw.flow.choice import Candidates, choose_plan
 from nnef_hw.flow.options import find_target
 from nnef_hw.flow.remedy import Asked, Ways, remedied
-from nnef_hw.testing import GraphBuilder
 
 pytestmark = pytest.mark.system
 
@@ -44,12 +43,7 @@ def cost(plan):
 
 @pytest.fixture
 def perceptron(rng):
-    g = GraphBuilder("perceptron")
-    x = g.input("x", [1, 94])
-    for inputs, outputs in ((94, 206), (206, 20)):
-        weights = rng.normal(size=[outputs, inputs])
-        x = g.op("linear", x, weights, np.zeros((1, outputs)), name=f"linear{outputs}")
-    return g.build(x)
+    return two_layers(rng)
 
 
 @pytest.fixture

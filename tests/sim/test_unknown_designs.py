@@ -6,7 +6,7 @@ import subprocess
 import numpy as np
 import pytest
 from cli_cases import tiny_graph
-from engine_graphs import EngineNetwork, planned
+from engine_graphs import grown, planned
 from icarus_bench import (
     run_bench,
     run_board,
@@ -75,10 +75,7 @@ def test_an_engine(fix, rng, tmp_path):
 @pytest.mark.parametrize("number", [1, 2, 3, 8, 21])
 def test_random_engines(number, fix, tmp_path):
     rng = np.random.default_rng(number)
-    network = EngineNetwork(rng)
-    for _ in range(4):
-        network.grow()
-    graph = fix(network.finish(), calibration="minmax")
+    graph = fix(grown(rng, 4), calibration="minmax")
     check_engine(graph, planned(graph), tmp_path, rng)
 
 

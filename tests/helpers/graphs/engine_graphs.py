@@ -9,6 +9,7 @@ from nnef_hw.engine.layers.layer import Shape
 from nnef_hw.engine.layers.network import lower
 from nnef_hw.engine.planning.plan import EnginePlan
 from nnef_hw.engine.program.design import Design
+from nnef_hw.errors import NnefHwError
 from nnef_hw.testing import GraphBuilder
 
 BOARD = find_board("ulx3s_85f")
@@ -24,6 +25,24 @@ def planned(graph, rows=4, lanes=4, ring_words=0, board=BOARD, results=1, **opti
     network, shape = lower(graph, board.device), Shape(rows, lanes, results=results)
     design = Design(network, shape, board.device, ring_words, **options)
     return EnginePlan.of(design, board, None)
+
+
+def grown(rng, operators, products=()):
+    """Return a float graph of random operators: as many, or a number between two."""
+    network = EngineNetwork(rng, products)
+    for _ in range(operators if isinstance(operators, int) else int(rng.integers(*operators))):
+        network.grow()
+    return network.finish()
+
+
+def first_that_fits(attempt):
+    """Return what the first attempt gives that is not refused and gives anything."""
+    while True:
+        try:
+            if (found := attempt()) is not None:
+                return found
+        except NnefHwError:
+            pass
 
 
 class EngineNetwork:

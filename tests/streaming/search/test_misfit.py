@@ -3,8 +3,8 @@
 import re
 from dataclasses import replace
 
-import numpy as np
 import pytest
+from layers_of_few_divisors import two_layers
 
 from nnef_hw.boards import find_board
 from nnef_hw.errors import TargetError
@@ -46,13 +46,7 @@ def on(board, **amounts):
 
 @pytest.fixture
 def perceptron(rng):
-    """Return two layers of sizes with few divisors, hence few foldings to choose from."""
-    g = GraphBuilder("perceptron")
-    x = g.input("x", [1, 94])
-    for inputs, outputs in ((94, 206), (206, 20)):
-        weights = rng.normal(size=[outputs, inputs])
-        x = g.op("linear", x, weights, np.zeros((1, outputs)), name=f"linear{outputs}")
-    return g.build(x)
+    return two_layers(rng)
 
 
 @pytest.fixture
