@@ -42,6 +42,23 @@ def test_sums_cost_no_pass(fix, run_engine, rng):
     run_engine(plan, graph)
 
 
+def test_position_embeddings(fix, run_engine, rng):
+    """Of tokens that are the pixels of a pool, as in a compact transformer: no channel for each."""
+    g = GraphBuilder()
+    x = g.pool("max_pool", g.conv(g.input("x", (1, 3, 4, 6)), rng.normal(size=(4, 3, 1, 1))), 2)
+    tokens = g.op("transpose", g.reshape(x, [1, 4, 6]), axes=[0, 2, 1])
+    y = g.op("add", tokens, g.constant("places", rng.normal(size=(1, 6, 4))))
+    g.op("matmul", y, g.constant("w", rng.normal(size=(1, 4, 8)), label="w"),
+         transposeA=False, transposeB=False)  # fmt: skip
+    graph = fix(g.build())
+    for board in (None, find_board("icebreaker")):
+        plan = planned(graph, **({} if board is None else {"board": board}))
+        labels = [layer.label for layer in plan.design.layers]
+        assert labels == ["conv", "constant", "max_pool", "conv"]
+        assert plan.design.layers[2].residual is not None
+        run_engine(plan, graph)
+
+
 @pytest.mark.parametrize("axis", [2, 3])
 def test_concatenations(fix, run_engine, rng, axis):
     """As the class token of a vision transformer."""

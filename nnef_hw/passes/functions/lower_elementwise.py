@@ -31,6 +31,8 @@ class LowerElementwise(Pass):
     * a constant that repeats itself along an axis -> one without
     * arithmetic of the image that a layer computes and a constant that varies within a channel ->
       the same with a constant for each element; a quotient becomes a product
+    * arithmetic of such an image whose channels a transpose has moved, and such a constant -> the
+      same in front of the transpose
     * other operands that are not images, or such a constant -> the same operator between reshapes
       or transposes, on an image whose channels the constant varies along
 
@@ -72,6 +74,9 @@ class LowerElementwise(Pass):
             if _is_of_a_layer(editor, node):
                 _emit_whole(editor, node)
                 continue
+            if (move := _move_of_a_layer(editor, node)) is not None:
+                _emit_before(editor, node, move)
+                continue
             node = _compacted(editor, node)
             view = next(_views(editor, node), None)
             if view is None:
@@ -88,17 +93,39 @@ def _has_one_shape(editor: Editor, node: Node) -> bool:
 
 def _is_of_a_layer(editor: Editor, node: Node) -> bool:
     """Whether a constant varies within the channels of an image that comes from a layer."""
-    shape = editor.shape(node.name)
-    sources = [name for name in node.inputs if editor.data(name) is None]
-    arrays = [_compact(data) for name in node.inputs if (data := editor.data(name)) is not None]
-    is_divided = node.op == "div" and sources[0] == node.inputs[0]
+    sources, arrays = _operands(editor, node)
+    is_divided = node.op == "div" and sources[:1] == [node.inputs[0]]
     return (
         (node.has(Trait.ARITHMETIC) or is_divided)
         and len(sources) == len(arrays) == 1
-        and is_image(shape)
-        and channel_values(arrays[0], shape) is None
+        and _varies_within_channels(arrays[0], editor.shape(node.name))
         and _comes_from_a_layer(editor, sources[0])
     )
+
+
+def _move_of_a_layer(editor: Editor, node: Node) -> Node | None:
+    """Return the transpose of such an image that is an operand of arithmetic with a constant."""
+    sources, arrays = _operands(editor, node)
+    if not node.has(Trait.ARITHMETIC) or not len(sources) == len(arrays) == 1:
+        return None
+    move = editor.emitted(editor.resolve(sources[0]))
+    if move is None or move.op != "transpose":
+        return None
+    [source], shape = move.inputs, editor.shape(node.name)
+    constant = _compact(_before(_whole(arrays[0], shape), move=move))
+    is_found = _varies_within_channels(constant, editor.shape(source))
+    return move if is_found and _comes_from_a_layer(editor, source) else None
+
+
+def _operands(editor: Editor, node: Node) -> tuple[list[str], list[Array]]:
+    """Return the names of what is computed, and the constants, as small as they can be."""
+    sources = [name for name in node.inputs if editor.data(name) is None]
+    arrays = [_compact(data) for name in node.inputs if (data := editor.data(name)) is not None]
+    return sources, arrays
+
+
+def _varies_within_channels(constant: Array, shape: tuple[int, ...]) -> bool:
+    return is_image(shape) and channel_values(constant, shape) is None
 
 
 def _comes_from_a_layer(editor: Editor, source: str) -> bool:
@@ -122,10 +149,9 @@ def _comes_from_a_layer(editor: Editor, source: str) -> bool:
 
 
 def _keeps_extents(editor: Editor, node: Node) -> bool:
-    """Whether a move only adds or takes away axes of extent 1 behind the channels."""
+    """Whether a move leaves channels as they are, and the order of pixels."""
     before, after = (editor.shape(name) for name in (node.inputs[0], node.name))
-    rows, columns = ([n for n in shape[2:] if n > 1] for shape in (before, after))
-    return node.has(Trait.RESHAPES) and before[:2] == after[:2] and rows == columns
+    return node.has(Trait.RESHAPES) and before[:2] == after[:2]
 
 
 def _emit_whole(editor: Editor, node: Node) -> None:
@@ -147,6 +173,31 @@ def _emit_whole(editor: Editor, node: Node) -> None:
     else:
         op = "mul" if node.op == "div" else node.op
         editor.emit(replace(node, op=op, inputs=tuple(inputs)))
+
+
+def _emit_before(editor: Editor, node: Node, move: Node) -> None:
+    """Emit arithmetic of what a transpose moves, and the transpose behind."""
+    shape, inputs = editor.shape(node.name), []
+    for name in node.inputs:
+        tensor = editor.tensors[editor.resolve(name)]
+        if tensor.data is None:
+            inputs.append(move.inputs[0])
+        else:
+            function = partial(_moved, move=move, shape=shape)
+            inputs.append(editor.rearranged(f"{tensor.name}_before", tensor, function))
+    before = editor.shape(move.inputs[0])
+    result = editor.activation(f"{node.name}_before", before, editor.tensors[node.name])
+    editor.emit(replace(node, inputs=tuple(inputs), outputs=(result,)))
+    editor.emit(Node("transpose", (result,), node.outputs, move.attrs, node.location))
+
+
+def _moved(data: Array, *, move: Node, shape: tuple[int, ...]) -> Array:
+    return _before(_whole(data, shape), move=move)
+
+
+def _before(data: Array, *, move: Node) -> Array:
+    """Return a constant in the order that a transpose moves to that of the constant."""
+    return data.transpose(np.argsort(move.attrs["axes"]))
 
 
 def _whole(data: Array, shape: tuple[int, ...]) -> Array:
