@@ -105,9 +105,10 @@ class EngineRequantizer(wiring.Component):
         if part.has(Matrices):
             self._save(m)
         cycles = part.pipeline.requantizer_delay
-        m.d.comb += self.o.write.eq(
-            delayed_in_memory(m, self.i.write, cycles, part.delay_memory(cycles))
-        )
+        if not part.requantizer.holds_places:
+            m.d.comb += self.o.write.eq(
+                delayed_in_memory(m, self.i.write, cycles, part.delay_memory(cycles))
+            )
         before = {}
         for name in ("valid", "first", "last"):
             is_flag = name == "valid"
@@ -116,7 +117,27 @@ class EngineRequantizer(wiring.Component):
             result = delayed(m, before[name], 1, name=f"{name}_o", is_flag=is_flag)
             m.d.comb += self.o[name].eq(result)
         m.d.comb += self.soon.eq(before["valid"] & before["first"])
+        if part.requantizer.holds_places:
+            m.d.comb += self.o.write.eq(self._held_place(m))
         return m
+
+    def _held_place(self, m):
+        """Return the address of the result that leaves: each waits in a register, in turn."""
+        held = self.part.requantizer.held_places(self.part)
+        places = [Signal.like(self.i.write, name=f"place{n}", reset_less=True) for n in range(held)]
+        if held == 1:
+            with m.If(self.i.valid):
+                m.d.sync += places[0].eq(self.i.write)
+            return places[0]
+        entering, leaving = Signal(range(held)), Signal(range(held))
+        with m.If(self.i.valid):
+            m.d.sync += entering.eq(entering + 1)
+            for n, place in enumerate(places):
+                with m.If(entering == n):
+                    m.d.sync += place.eq(self.i.write)
+        with m.If(self.o.valid):
+            m.d.sync += leaving.eq(leaving + 1)
+        return Array(places)[leaving]
 
     def _saved_bias(self, m, place, acc, bias):
         """Return the bias of one of the results, or that less a sum of weights, which is saved."""

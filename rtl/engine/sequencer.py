@@ -377,10 +377,13 @@ class EngineSequencer(wiring.Component):
         steps = loop(found[: loop.size])
         places = {name: Signal(part.layout.widths[name], name=name) for name in QUANTITIES}
         for name, place in places.items():
+            step = steps[f"{name}_step"]
+            if len(step) < len(place):
+                step = step.as_signed()
             with m.If(self.begin):
                 m.d.sync += place.eq(starts[name])
             with m.Elif(self.word.valid):
-                m.d.sync += place.eq(place + steps[f"{name}_step"])
+                m.d.sync += place.eq(place + step)
         m.d.comb += [
             # A place before the image is a large number.
             self.word.inside.eq(

@@ -69,6 +69,27 @@ def test_attention(rng, fix, run_engine, ring_words):
     run_engine(plan, graph)
 
 
+@pytest.mark.parametrize("cycles", [4, 8])
+def test_places_wait_in_registers_and_steps_are_short_without_gaps(rng, fix, run_engine, cycles):
+    """Two block RAMs fewer: one of places, one of rows of the program."""
+    graph = fix(attention(rng, 5, 8, 2))
+    board = find_board("icebreaker")
+    plain, plan = (
+        planned(graph, board=board, result_cycles=cycles, dense=dense) for dense in (False, True)
+    )
+    engine, layout = plan.design.engine, plan.design.engine.layout
+    assert engine.requantizer.holds_places
+    assert engine.requantizer.held_places(engine) == 2
+    assert not engine.requantizer.memories(engine)
+    steps = [layout.widths[f"{name}_step"] for name in ("read", "write", "weight")]
+    places = [layout.widths[name] for name in ("read", "write", "weight")]
+    assert sum(steps) < sum(places)
+    assert layout.row_bits % 16 == 0
+    assert plan.resources.bram <= plain.resources.bram - 2
+    run_engine(plan, graph, frames=3)
+    run_engine(plan, graph, frames=3, stall=0.3)
+
+
 MORE = [pytest.param(seed, marks=pytest.mark.nightly) for seed in range(3, 40)]
 
 
@@ -99,6 +120,8 @@ def test_pieces_that_do_not_belong_together(short_passes):
         replace(engine, requantizer=replace(engine.requantizer, cycles=8))
     with pytest.raises(ValueError, match="digits for 4 cycles, the last of which rounds"):
         replace(engine.requantizer, digit_bits=1)
+    with pytest.raises(ValueError, match="holds places of results that are apart only"):
+        replace(engine.requantizer, cycles=1, holds_places=True)
     with pytest.raises(ValueError, match="leave one by one"):
         replace(engine, array=replace(engine.array, results=2))
 

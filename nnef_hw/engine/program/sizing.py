@@ -32,7 +32,7 @@ from nnef_hw.parts.engine.pairs import (
     Packing,
     Products,
 )
-from nnef_hw.parts.engine.program import BEAT_BITS
+from nnef_hw.parts.engine.program import BEAT_BITS, QUANTITIES
 from nnef_hw.parts.engine.requantizer import SecondRounding, SharedRequantizer
 from nnef_hw.parts.engine.residual import AddedFactors, SharedBank, TensorSums
 from nnef_hw.parts.engine.sequencer import Divided, Sequencer
@@ -183,8 +183,9 @@ def _requantizer(
         spare = -together * (array.acc_bits + bits + sum(more)) % BEAT_BITS
         bits += min(spare // together, -bits % digit_bits)
     return SharedRequantizer(
-        factor_bits=bits, shift=program.shift, digit_bits=digit_bits, cycles=cycles
-    )
+        factor_bits=bits, shift=program.shift, digit_bits=digit_bits, cycles=cycles,
+        holds_places=program.dense and cycles > 1,
+    )  # fmt: skip
 
 
 def _is_fast(program: Program) -> bool:
@@ -262,7 +263,21 @@ def _sequencer(program: Program, array: MultiplierArray, features: Sequence[Feat
         # what is before an image must not look like being inside of it
         places[name] = max(places[name], _bits(sizes))
     count = _bits([count - 1 for x in run if x.nest for count in x.nest.counts])
-    return Sequencer(count=count, places=places)
+    steps = _step_bits(run, features, array.lanes) if program.dense else {}
+    steps = {name: min(bits, places[name]) for name, bits in steps.items()}
+    return Sequencer(count=count, places=places, steps=places | steps)
+
+
+def _step_bits(
+    run: Sequence[Instruction], features: Sequence[Feature], lanes: int
+) -> Mapping[str, int]:
+    """Return the widths of the steps of loops, signed numbers."""
+    fine = {name: bits for x in features for name, (_, bits) in x.fine(lanes).items()}
+    found = {
+        name: [step << fine.get(name, 0) for x in run if x.nest for step in x.nest.steps(name)]
+        for name in QUANTITIES
+    }
+    return {name: signed_bits(min(own), max(own)) for name, own in found.items()}
 
 
 def _bits(values: Sequence[int]) -> int:

@@ -212,7 +212,7 @@ class Engine:
                 for name in record.facts()
             ],
             levels=LEVELS + sum(feature.levels for feature in self.everything),
-            read_stage=self.pipeline.read_stage,
+            read_stage=self.pipeline.read_stage, unit_bits=self.supply.unit_bits(self.ram),
         )  # fmt: skip
 
     @property

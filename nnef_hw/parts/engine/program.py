@@ -76,6 +76,8 @@ class Layout:
         Loops of an instruction.
     read_stage
         Cycles from a row's address to the row.
+    unit_bits
+        Bits of which a row has a whole number of times as many.
     """
 
     widths: Mapping[str, int]
@@ -84,6 +86,7 @@ class Layout:
     implied: Iterable[str]
     levels: int
     read_stage: int
+    unit_bits: int = 1
 
     def bits(self, name: str) -> int:
         """Return the width of a field, whether instructions have it or all of them the same."""
@@ -98,7 +101,8 @@ class Layout:
     @cached_property
     def row_bits(self) -> int:
         """Width of the program."""
-        return max(sum(self.loop_fields.values()), *self.widths.values())
+        bits = max(sum(self.loop_fields.values()), *self.widths.values())
+        return -(-bits // self.unit_bits) * self.unit_bits
 
     @cached_property
     def row_beats(self) -> int:

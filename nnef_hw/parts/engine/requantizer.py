@@ -47,6 +47,8 @@ class SharedRequantizer(Feature):
         Bits of the factor per stage.
     cycles
         Cycles per result: 1; or more, where a single stage multiplies by one digit after the other.
+    holds_places
+        Whether addresses to write wait in registers, not in a block RAM: results are apart then.
     """
 
     label = "requantizer"
@@ -57,8 +59,11 @@ class SharedRequantizer(Feature):
     shift: int = trained("shift", most="a shift of {}")
     digit_bits: int = trained("digit_bits")
     cycles: int = 1
+    holds_places: bool = False
 
     def __post_init__(self) -> None:
+        if self.holds_places and not self.is_serial:
+            raise ValueError("Engine requantizer holds places of results that are apart only")
         if self.is_serial and self.stages >= self.cycles:
             raise ValueError(
                 f"Engine requantizer has {self.stages} digits for {self.cycles} cycles, the last "
@@ -82,11 +87,20 @@ class SharedRequantizer(Feature):
 
     def memories(self, engine: EngineSizes) -> Sequence[Tiling]:
         """Return where addresses to write wait for it."""
+        if self.holds_places:
+            return ()
         return (engine.delay_memory(engine.requantizer_delay),)
+
+    def held_places(self, engine: EngineSizes) -> int:
+        """Return how many addresses wait in registers: a power of two."""
+        results = -(-engine.requantizer_delay // self.cycles)
+        return 1 << (results - 1).bit_length()
 
     def luts(self, engine: EngineSizes, device: Device) -> float:
         if self.is_serial:
-            return (self.digit_bits + 2.0) * engine.acc_bits + self.factor_bits + _SERIAL_LUTS
+            held = engine.write_bits * self.held_places(engine) if self.holds_places else 0
+            own = (self.digit_bits + 2.0) * engine.acc_bits + self.factor_bits + _SERIAL_LUTS
+            return own + held
         of_result = (self.digit_bits + 1.0) * self.stages * engine.acc_bits
         of_result += 1.5 * self.factor_bits + self.stages * self.factor_bits / 2
         return of_result * engine.results
@@ -94,7 +108,8 @@ class SharedRequantizer(Feature):
     def flip_flops(self, engine: EngineSizes) -> float:
         if self.is_serial:
             own = 2 * engine.acc_bits + self.factor_bits + 2 * CODE_BITS
-            return own + 3 * engine.requantizer_delay
+            held = engine.write_bits * self.held_places(engine) if self.holds_places else 0
+            return own + held + 3 * engine.requantizer_delay
         bits = 2 * engine.acc_bits + self.factor_bits / 2
         return engine.results * self.stages * bits + 3 * engine.requantizer_delay
 

@@ -75,6 +75,8 @@ class Sequencer(Feature):
         Width of a loop's count.
     places
         Widths of the places of a word, by the names of quantities.
+    steps
+        Widths of what a loop adds to these: as wide, or signed numbers of fewer bits.
     """
 
     label = "sequencer"
@@ -83,6 +85,7 @@ class Sequencer(Feature):
 
     count: int = in_fields()
     places: Mapping[str, int] = in_fields()
+    steps: Mapping[str, int] = in_fields()
 
     def widths(self, engine: object) -> Mapping[str, int]:
         return self.places
@@ -90,7 +93,7 @@ class Sequencer(Feature):
     @property
     def loop_widths(self) -> Mapping[str, int]:
         """Widths of the fields of a row that belongs to a loop."""
-        return {"count": self.count, **{f"{name}_step": x for name, x in self.places.items()}}
+        return {"count": self.count, **{f"{name}_step": x for name, x in self.steps.items()}}
 
 
 @dataclass(frozen=True, kw_only=True)

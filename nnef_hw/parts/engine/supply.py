@@ -17,6 +17,11 @@ from nnef_hw.parts.engine.sequencer import OperandPlaces
 __all__ = ["Held", "PacketSizes", "Ring", "Supply", "Written"]
 
 _RING_ROWS = 256
+_GAPLESS_LUTS = -170.0
+"""Of memories without gaps: steps of few bits, and a memory of weights and matrices in one.
+
+Measured: names_gpt's engines on an UP5K take 177 and 245 logic cells less than are counted besides.
+"""
 _FEED_LUTS = 300
 """Of what puts a program that comes as a stream into its memories."""
 _WRITING_LUTS = 120
@@ -75,6 +80,10 @@ class Supply(Feature):
     def weights(self) -> int:
         """Depth of the memory of weights."""
 
+    def unit_bits(self, ram: BlockRam) -> int:
+        """Return the bits of which a row of the program is made: what is left of them is free."""
+        return 1
+
     def stride(self, layout: Layout) -> int:
         """Return the rows from an instruction to the next one."""
         return layout.stride
@@ -132,6 +141,9 @@ class Whole(Supply):
     def is_shared(self) -> bool:
         return self.shared
 
+    def luts(self, engine: EngineSizes, device: Device) -> float:
+        return _GAPLESS_LUTS if self.dense else 0.0
+
     @property
     def follows_last(self) -> int:
         return self.first
@@ -139,6 +151,9 @@ class Whole(Supply):
     @property
     def weights(self) -> int:
         return self.frame_weights
+
+    def unit_bits(self, ram: BlockRam) -> int:
+        return max(width for _, width in ram.shapes) if self.dense else 1
 
     def stride(self, layout: Layout) -> int:
         return layout.rows if self.dense else layout.stride
