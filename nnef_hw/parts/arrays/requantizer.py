@@ -144,14 +144,19 @@ class Requantizer(Pipe):
         """Let sums move while the queue of two codes is not full."""
         [origin] = origins
         clock, interval, delay = InStep(), self.interval, self.delay
-        accepted = -interval
+        accepted, stalls = -interval, clock.stalls
         while True:
             offered = yield origin
-            accepted = max(clock.later(offered, 0), clock.later(accepted, interval))
-            clock.forget(accepted)
+            if stalls:
+                accepted = max(clock.later(offered, 0), clock.later(accepted, interval))
+                clock.forget(accepted)
+            else:
+                accepted += interval
+                if offered > accepted:
+                    accepted = offered
             origin.accept(accepted)
-            leaving = clock.enter(clock.later(accepted, delay))
-            clock.leave((yield target, leaving))
+            leaving = clock.later(accepted, delay) if stalls else accepted + delay
+            clock.leave((yield target, clock.enter(leaving)))
 
 
 @dataclass(frozen=True, kw_only=True)

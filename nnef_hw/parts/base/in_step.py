@@ -8,12 +8,19 @@ __all__ = ["InStep"]
 
 
 class InStep:
-    """Time that passes only while a queue of two items, which ends a pipeline, is not full."""
+    """Time that passes only while a queue of two items, which ends a pipeline, is not full.
 
-    __slots__ = ("_sent", "_stalls")
+    Attributes
+    ----------
+    stalls
+        First and last cycles in which the queue is full. While there are none, so many steps take
+        as many cycles.
+    """
+
+    __slots__ = ("_sent", "stalls")
 
     def __init__(self) -> None:
-        self._stalls: deque[tuple[int, int]] = deque()
+        self.stalls: deque[tuple[int, int]] = deque()
         self._sent = -1
 
     def later(self, time: int, steps: int) -> int:
@@ -22,20 +29,20 @@ class InStep:
         Steps are cycles in which the pipeline moves.
         """
         end = time + steps
-        for first, last in self._stalls:
+        for first, last in self.stalls:
             if first <= end and time <= last:
                 end += last - max(first, time) + 1
         return end
 
     def forget(self, time: int) -> None:
         """Take note that nothing before a cycle will be asked for."""
-        while self._stalls and self._stalls[0][1] < time:
-            self._stalls.popleft()
+        while self.stalls and self.stalls[0][1] < time:
+            self.stalls.popleft()
 
     def enter(self, time: int) -> int:
         """Put an item into the queue; return the cycle in which it can leave."""
         if self._sent > time:
-            self._stalls.append((time + 1, self._sent))
+            self.stalls.append((time + 1, self._sent))
             time = self._sent
         return time + 1
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from importlib import import_module
 from typing import ClassVar, NamedTuple, final
 
@@ -213,12 +213,16 @@ class Part(ABC):
         """
         kept = self._resources_by_family
         if device.family not in kept:
-            kept[device.family] = self._estimate(device)
+            kept[device.family] = self._estimated(device)
         return kept[device.family]
 
     @cached_property
     def _resources_by_family(self) -> dict[Family, Resources]:
         return {}
+
+    @lru_cache(maxsize=1 << 15)  # noqa: B019 - equal parts, which layers that are alike have, once
+    def _estimated(self, device: Device) -> Resources:
+        return self._estimate(device)
 
     def _estimate(self, device: Device) -> Resources:
         weights = device.family.lut_weights[self.costs]

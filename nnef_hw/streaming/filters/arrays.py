@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from itertools import product
-from math import ceil
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -90,7 +89,9 @@ class ArrayFolding(RequantizerFolding):
     def reading(self, layer: AnySumming, array: ArrayPart, windows: int, device: Device) -> int:
         """Cycles in which an array reads so many windows, if they are there and its codes leave."""
         interval = self.interval(layer, device)
-        return ceil(windows * array.window_cycles(interval, queued=device.long_wires))
+        cycles = array.window_cycles(interval, queued=device.long_wires)
+        # rounded up: a product of fractions takes ten times as long
+        return -(-windows * cycles.numerator // cycles.denominator)
 
 
 F = TypeVar("F", bound=Folding)

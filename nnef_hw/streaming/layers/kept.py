@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from operator import attrgetter
 from typing import Any, TypeVar
-from weakref import WeakKeyDictionary
+from weakref import finalize
 
 from nnef_hw.streaming.layers.layer import AnyLayer, Folding
 
@@ -14,7 +14,8 @@ __all__ = ["depends_on"]
 
 R = TypeVar("R")
 
-_kept: WeakKeyDictionary[AnyLayer, dict[Any, Any]] = WeakKeyDictionary()
+_kept: dict[int, dict[Any, Any]] = {}
+"""What foldings of a layer have in common, by its identity, for as long as it exists."""
 
 
 def depends_on(*choices: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
@@ -28,9 +29,10 @@ def depends_on(*choices: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
     def decorate(method: Callable[..., R]) -> Callable[..., R]:
         @wraps(method)
         def keeping(folding: Folding, layer: AnyLayer, *rest: Any) -> R:
-            kept = _kept.get(layer)
+            kept = _kept.get(id(layer))
             if kept is None:
-                kept = _kept.setdefault(layer, {})
+                kept = _kept[id(layer)] = {}
+                finalize(layer, _kept.pop, id(layer))
             key = (method, rest[-1].family, chosen(folding))
             if key not in kept:
                 kept[key] = method(folding, layer, *rest)
