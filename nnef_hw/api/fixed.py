@@ -14,9 +14,11 @@ from nnef_hw.api.plan import Plan, Wishes
 from nnef_hw.api.show import Shown, framed
 from nnef_hw.architectures import AUTO, able_architectures, unable_architectures
 from nnef_hw.arithmetic.arrays import Array
+from nnef_hw.boards.interfaces import DEFAULT_LINK
 from nnef_hw.errors import SampleError
-from nnef_hw.flow.choice import Candidates, choose_plan
-from nnef_hw.flow.options import PlannedModel, check_wishes, find_target
+from nnef_hw.flow.choice import Candidates, Goal, choose_plan, choose_soonest
+from nnef_hw.flow.clock import slower_clocks
+from nnef_hw.flow.options import PlannedModel, check_goal, check_wishes, find_target
 from nnef_hw.flow.remedy import Asked, Ways, remedied
 from nnef_hw.frontend import graph_hash, save
 from nnef_hw.ir import Graph
@@ -233,6 +235,7 @@ class FixedModel(Shown):
         batch: int = 1,
         by_latency: bool = False,
         loads_program: bool = False,
+        goal: Goal = "rate",
     ) -> Plan:
         """Plan the hardware: the fastest that fits, or the smallest for a frame rate.
 
@@ -257,6 +260,9 @@ class FixedModel(Shown):
             wait for each other.
         loads_program
             Let a processor load program and weights of an engine, as plain IP with registers.
+        goal
+            ``latency`` takes the rate and, if none is given, the clock with which a result comes
+            soonest after its frame.
 
         Raises
         ------
@@ -269,21 +275,26 @@ class FixedModel(Shown):
         """
         target = replace(find_target(board, device), loads_program=loads_program)
         check_wishes(arch, {"clock_mhz": clock_mhz, "target_fps": target_fps, "batch": batch})
+        check_goal(goal, {"target_fps": target_fps})
         asked = Asked(arch, clock_mhz, target_fps, layer_counters, batch)
         with remedied(lambda: Ways(self.graph, asked), target):
-            plan, others = choose_plan(
-                Candidates(
-                    able_architectures(arch, self.graph),
-                    partial(unable_architectures, arch, self.graph),
-                ),
-                self.graph,
-                target,
-                clock_mhz=clock_mhz,
-                target_fps=target_fps,
-                layer_counters=layer_counters,
-                batch=batch,
-                by_latency=by_latency,
+            candidates = Candidates(
+                able_architectures(arch, self.graph),
+                partial(unable_architectures, arch, self.graph),
             )
+            if goal == "latency":
+                slower = [] if clock_mhz else list(slower_clocks(target, DEFAULT_LINK))
+                pace, plan, others = choose_soonest(
+                    candidates, self.graph, target, slower, clock_mhz=clock_mhz,
+                    layer_counters=layer_counters, batch=batch, by_latency=by_latency,
+                )  # fmt: skip
+                arch, target_fps = pace.arch, pace.target_fps
+                clock_mhz = clock_mhz if pace.clock_mhz is None else pace.clock_mhz
+            else:
+                plan, others = choose_plan(
+                    candidates, self.graph, target, clock_mhz=clock_mhz, target_fps=target_fps,
+                    layer_counters=layer_counters, batch=batch, by_latency=by_latency,
+                )  # fmt: skip
         wishes: Wishes = {
             "board": board,
             "device": device,

@@ -21,8 +21,9 @@ from nnef_hw.arithmetic.records import Fields
 from nnef_hw.boards import BOARDS, Board, find_board, find_boards
 from nnef_hw.errors import UsageError
 from nnef_hw.explore import STAGES, Point, Sweep, explore
+from nnef_hw.flow.choice import Goal
 from nnef_hw.flow.fixed import buildable, device_budget, doubts, judge_model
-from nnef_hw.flow.options import check_wishes
+from nnef_hw.flow.options import check_goal, check_wishes
 from nnef_hw.flow.survey import outlooks
 from nnef_hw.frontend import save
 from nnef_hw.ir import Graph, Stage
@@ -194,6 +195,7 @@ class Model(Shown):
         arch: str = AUTO,
         clock_mhz: float | None = None,
         target_fps: float | None = None,
+        goal: Goal = "rate",
         **options: object,
     ) -> Survey:
         """Plan the model for boards: cycles, rates and resources, before anything is built.
@@ -205,7 +207,7 @@ class Model(Shown):
         samples
             As for :meth:`quantize`. Without them LUTs are a few in a hundred less exact; cycles,
             multipliers and block RAMs are those of a build.
-        arch, clock_mhz, target_fps
+        arch, clock_mhz, target_fps, goal
             See :meth:`FixedModel.schedule`.
         **options
             Fields of the quantization's scheme, such as ``weight_bits=4``.
@@ -218,14 +220,15 @@ class Model(Shown):
             If the model has layers that cannot be built, on whatever board.
         """
         check_wishes(arch, {"clock_mhz": clock_mhz, "target_fps": target_fps})
+        check_goal(goal, {"target_fps": target_fps})
         targets = _targets(boards) or BOARDS
         taken = None if samples is None else take_samples(samples, self.graph)
         announce(doubts(self.graph, taken))
         found = outlooks(
             self.graph, targets, taken, _scheme(Scheme(), options),
-            arch=arch, clock_mhz=clock_mhz, target_fps=target_fps,
+            arch=arch, clock_mhz=clock_mhz, target_fps=target_fps, goal=goal,
         )  # fmt: skip
-        return Survey(found)
+        return Survey(found, goal)
 
     def explore(
         self,

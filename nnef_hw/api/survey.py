@@ -9,8 +9,9 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from nnef_hw.api.show import Shown
+from nnef_hw.flow.choice import Goal
 from nnef_hw.report.model.network import Outlook
-from nnef_hw.report.survey import survey_tables
+from nnef_hw.report.survey import fastest_first, survey_tables
 
 __all__ = ["Check", "Survey"]
 
@@ -57,15 +58,17 @@ class Survey(Shown):
     ----------
     outlooks
         One for each: ``board``, ``fits``, ``cycles_per_inference``, ``refusal``, ...
+    goal
+        What boards are ordered by: ``rate``, or ``latency``.
     """
 
     outlooks: Sequence[Outlook]
+    goal: Goal = "rate"
 
     @property
     def fitting(self) -> list[Outlook]:
         """Outlooks of the boards that the model fits, the fastest first."""
-        found = [outlook for outlook in self.outlooks if outlook.fits]
-        return sorted(found, key=lambda outlook: -(outlook.inferences_per_second or 0))
+        return fastest_first(self.outlooks, by_latency=self.goal == "latency")
 
     def __getitem__(self, board: str) -> Outlook:
         """Return the outlook of a board.
@@ -81,4 +84,4 @@ class Survey(Shown):
         raise KeyError(board)
 
     def _parts(self) -> Iterator[RenderableType]:
-        yield from survey_tables(self.outlooks)
+        yield from survey_tables(self.outlooks, by_latency=self.goal == "latency")

@@ -82,13 +82,7 @@ def add_commands(commands: common.Commands) -> None:
         metavar="N",
         help="make the smallest design that reaches N inferences per second",
     )
-    sub.add_argument(
-        "--goal",
-        choices=("rate", "latency"),
-        default="rate",
-        help="latency: the clock and the rate with which a result comes soonest after its frame, "
-        "with up to 95%% of the LUTs (default: rate)",
-    )
+    common.add_goal(sub)
     sub.add_argument(
         "--batch",
         type=int,

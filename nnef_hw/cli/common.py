@@ -177,6 +177,17 @@ def add_boards(
     parser.add_argument(option, type=_names, metavar="NAME,...", help=summary, **more)
 
 
+def add_goal(sub: argparse.ArgumentParser) -> None:
+    """Declare what a design without a rate aims at."""
+    sub.add_argument(
+        "--goal",
+        choices=("rate", "latency"),
+        default="rate",
+        help="latency: the clock and the rate with which a result comes soonest after its frame, "
+        "with up to 95%% of the LUTs (default: rate)",
+    )
+
+
 def add_design(parser: argparse.ArgumentParser) -> None:
     """Declare what every command takes that designs accelerators: samples and architecture."""
     parser.add_argument("--calibrate", type=Path, metavar="S.npz", help="representative inputs")

@@ -9,6 +9,7 @@ from nnef_hw.cli.common import (
     Commands,
     add_boards,
     add_command,
+    add_goal,
     console,
     print_json,
     reading,
@@ -41,6 +42,7 @@ def add_commands(commands: Commands) -> None:
     sub.add_argument(
         "--target-fps", type=float, metavar="N", help="the smallest designs with this rate"
     )
+    add_goal(sub)
     sub.add_argument(
         "--source",
         action="append",
@@ -70,7 +72,7 @@ def _plan(options: argparse.Namespace) -> int:
     from nnef_hw.boards import find_boards
     from nnef_hw.boards.interfaces import find_link, find_sink, find_source
     from nnef_hw.flow.fixed import doubts
-    from nnef_hw.flow.options import check_wishes
+    from nnef_hw.flow.options import check_goal, check_wishes
     from nnef_hw.flow.survey import outlooks
     from nnef_hw.quantize.judgement.warnings import announce
     from nnef_hw.report.model.conversion import to_json
@@ -79,6 +81,8 @@ def _plan(options: argparse.Namespace) -> int:
     from nnef_hw.samples.samples import load_samples
 
     check_wishes(options.arch, {"--freq": options.freq, "--target-fps": options.target_fps})
+    given = {"--target-fps": options.target_fps, "--source": options.sources or None}
+    check_goal(options.goal, given)
     if accuracy_drop(options) is not None:
         raise UsageError("plans take the widths that they are given", remedy="omit --bits auto")
     stream = streaming(options)
@@ -96,6 +100,7 @@ def _plan(options: argparse.Namespace) -> int:
             arch=options.arch,
             clock_mhz=options.freq,
             target_fps=options.target_fps,
+            goal=options.goal,
             sources=[find_source(text) for text in options.sources],
             sinks=[find_sink(text) for text in options.sinks],
             link=find_link(options.link),
@@ -108,6 +113,6 @@ def _plan(options: argparse.Namespace) -> int:
             "warnings": to_json(warnings),
         })  # fmt: skip
     else:
-        for table in survey_tables(found):
+        for table in survey_tables(found, by_latency=options.goal == "latency"):
             console().print(table)
     return 0 if any(outlook.fits for outlook in found) else 2

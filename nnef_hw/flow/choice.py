@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import dataclass, replace
+from typing import Literal, TypeVar
 
 from nnef_hw.architecture.architecture import AcceleratorPlan, AnyArchitecture
+from nnef_hw.architectures import AUTO
 from nnef_hw.errors import NnefHwError, ShortageError, raise_all
 from nnef_hw.hardware.devices import Target
 from nnef_hw.ir import Graph
 from nnef_hw.report.model.limits import OtherArchitecture
 
-__all__ = ["Candidates", "Pace", "best_plan", "choose_plan", "quickest"]
+__all__ = [
+    "Candidates", "Goal", "Pace", "best_plan", "choose_plan", "choose_soonest", "quickest",
+    "soonest_plan",
+]  # fmt: skip
+
+Goal = Literal["rate", "latency"]
+"""Aims of a design without a rate: many results per second, or a short latency."""
 
 T = TypeVar("T")
 RATE_SLACK = 1e-9
@@ -23,10 +30,12 @@ Unable = Callable[[], Mapping[str, Sequence[NnefHwError]]]
 def best_plan(
     plans: Sequence[AcceleratorPlan], *, smallest: bool, by_latency: bool = False
 ) -> AcceleratorPlan:
-    """Return the plan of the fewest cycles (interval or latency), or of the fewest LUTs."""
-    return min(
-        plans, key=lambda plan: plan.resources.lut if smallest else _cycles(plan, by_latency)
-    )
+    """Return the plan of the shortest time (interval or latency), or of the fewest LUTs."""
+    return min(plans, key=lambda plan: plan.resources.lut if smallest else _time(plan, by_latency))
+
+
+def _time(plan: AcceleratorPlan, by_latency: bool) -> float:
+    return _cycles(plan, by_latency) / plan.clock_mhz
 
 
 def _cycles(plan: AcceleratorPlan, by_latency: bool) -> int:
@@ -75,7 +84,7 @@ class Candidates:
         smallest: bool,
         by_latency: bool = False,
     ) -> tuple[AcceleratorPlan, list[OtherArchitecture]]:
-        """Return the plan with the fewest cycles or LUTs, and what a report says of the others.
+        """Return the plan with the least time or LUTs, and what a report says of the others.
 
         Raises
         ------
@@ -161,16 +170,83 @@ def choose_plan(
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Clock and rate of a plan; None for the board's clock, and for the fastest design."""
+    """Pace of a plan: what to ask for, to get it.
+
+    Parameters
+    ----------
+    clock_mhz, target_fps
+        Clock and rate; None for the board's clock, and for the fastest design.
+    arch
+        Name of the architecture.
+    """
 
     clock_mhz: float | None = None
     target_fps: float | None = None
+    arch: str = AUTO
+
+
+def choose_soonest(
+    candidates: Candidates,
+    fixed: Graph,
+    target: Target,
+    clocks: Sequence[float],
+    *,
+    clock_mhz: float | None = None,
+    layer_counters: bool = False,
+    batch: int = 1,
+    by_latency: bool = False,
+) -> tuple[Pace, AcceleratorPlan, list[OtherArchitecture]]:
+    """Return the plan of any architecture whose result comes soonest, and its pace.
+
+    And what a report says of the others. ``clocks`` are slower ones to try; see
+    :func:`choose_plan` for the rest.
+
+    Raises
+    ------
+    NnefHwError
+        If there is none: why each architecture was refused.
+    """
+    paces: dict[str, Pace] = {}
+
+    def make(architecture: AnyArchitecture) -> AcceleratorPlan:
+        paces[architecture.name], plan = soonest_plan(
+            architecture, fixed, target, clocks, clock_mhz=clock_mhz,
+            layer_counters=layer_counters, batch=batch, by_latency=by_latency,
+        )  # fmt: skip
+        return plan
+
+    plan, others = candidates.plan(make, smallest=False, by_latency=True)
+    return paces[plan.arch], plan, others
+
+
+def soonest_plan(
+    architecture: AnyArchitecture,
+    fixed: Graph,
+    target: Target,
+    clocks: Sequence[float],
+    *,
+    clock_mhz: float | None = None,
+    layer_counters: bool = False,
+    batch: int = 1,
+    by_latency: bool = False,
+) -> tuple[Pace, AcceleratorPlan]:
+    """Return one architecture's plan whose result comes soonest, as of :func:`quickest`."""
+
+    def plan(pace: Pace) -> AcceleratorPlan:
+        made: AcceleratorPlan = architecture.plan(
+            fixed, target, clock_mhz=pace.clock_mhz or clock_mhz, target_fps=pace.target_fps,
+            layer_counters=layer_counters, batch=batch, by_latency=by_latency,
+        )  # fmt: skip
+        return made
+
+    pace, found = quickest(plan, clock_mhz or target.clock_mhz, clocks)
+    return replace(pace, arch=architecture.name), found
 
 
 def quickest(
     plan: Callable[[Pace], AcceleratorPlan], usual_mhz: float, clocks: Sequence[float]
-) -> Pace:
-    """Return the pace of the plan whose result comes soonest after its frame.
+) -> tuple[Pace, AcceleratorPlan]:
+    """Return the plan whose result comes soonest after its frame, and its pace.
 
     The shortest interval that any design has is found first, if it is larger than the usual design
     as well. At a slower clock more is done between two registers, so that a result takes fewer
@@ -191,12 +267,12 @@ def quickest(
         If there is no plan at the usual clock.
     """
     first = plan(Pace())
-    found = {Pace(): first.latency / usual_mhz}
+    found = {Pace(): first}
 
     def reaches(clock_mhz: float, interval: int) -> bool:
         pace = Pace(clock_mhz, clock_mhz * 1e6 / interval * (1 - RATE_SLACK))
         try:
-            found[pace] = plan(pace).latency / clock_mhz
+            found[pace] = plan(pace)
         except NnefHwError:
             return False
         return True
@@ -206,4 +282,5 @@ def quickest(
         interval //= 2
     for clock in clocks:
         reaches(clock, interval)
-    return min(found, key=lambda pace: found[pace])
+    best = min(found, key=lambda pace: found[pace].latency / (pace.clock_mhz or usual_mhz))
+    return best, found[best]

@@ -7,15 +7,16 @@ and one placement after another is asked for it.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from nnef_hw.architecture.architecture import AcceleratorPlan
 from nnef_hw.boards import Board
 from nnef_hw.boards.interfaces import HostLink, Interface
-from nnef_hw.codegen.board import why_constant
-from nnef_hw.errors import UnroutedError
+from nnef_hw.codegen.board import fastest_clock, why_constant
+from nnef_hw.errors import TargetError, UnroutedError
 from nnef_hw.hardware.devices import Target
 from nnef_hw.host.protocol import RATIO_BITS, RATIO_CYCLES
 from nnef_hw.place.toolchain import Setting, Tuning
@@ -23,7 +24,7 @@ from nnef_hw.report.model.clock import ClockChoice
 
 __all__ = [
     "GAIN", "MOST_UNROUTED", "PROBE_FACTOR", "UNROUTED_SHARE", "asked_clock", "choice_of",
-    "search_clock", "tuning_of",
+    "search_clock", "slower_clocks", "tuning_of",
 ]  # fmt: skip
 
 MARGIN = 0.02
@@ -47,6 +48,24 @@ UNROUTED_SHARE = 0.5
 """The fastest clock that is tried after one for which there was no route, as a share of it."""
 MOST_UNROUTED = 2
 """Clocks without a route before any was met, after which there is none to be expected."""
+
+MOST_CHAINED = 8
+"""Adders between two registers for which clocks are tried where latency counts."""
+WIDEST_SUM = 24
+"""Bits of these adders, as many as sums of most networks have."""
+
+
+def slower_clocks(target: Target, link: HostLink) -> Iterator[float]:
+    """Yield clocks below the usual one that can be had, each with time for one more adder."""
+    for adders in range(2, MOST_CHAINED + 1):
+        clock = target.device.family.adders.clock_mhz(adders, WIDEST_SUM)
+        if clock >= target.clock_mhz:
+            continue
+        if not isinstance(target, Board):
+            yield clock
+            continue
+        with contextlib.suppress(TargetError):
+            yield fastest_clock(target, clock, (link,))
 
 
 def asked_clock(board: Board, factor: float = 1.0) -> float:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from nnef_hw.architecture.architecture import AcceleratorPlan
 from nnef_hw.architectures import able_architectures, unable_architectures
 from nnef_hw.boards import Board
-from nnef_hw.codegen.board import fastest_clock
 from nnef_hw.codegen.links import with_link
-from nnef_hw.errors import TargetError
 from nnef_hw.flow.cache import discard_steps
-from nnef_hw.flow.choice import Candidates, Pace, choose_plan, quickest
+from nnef_hw.flow.choice import Candidates, Pace, choose_plan, choose_soonest
+from nnef_hw.flow.clock import slower_clocks
 from nnef_hw.flow.emit import emit
 from nnef_hw.flow.fixed import check_weights, device_budget, quantize_model
 from nnef_hw.flow.language_models import check_context, with_loop
@@ -48,10 +45,6 @@ __all__ = ["compile_design", "inputs_digest", "plan_quickest", "read_inputs"]
 
 # Not the simulation: it depends on the accelerator alone, which another clock leaves as it is.
 LATER_STEPS = ("synthesize", "report")
-MOST_CHAINED = 8
-"""Adders between two registers for which clocks are tried where latency counts."""
-WIDEST_SUM = 24
-"""Bits of these adders, as many as sums of most networks have."""
 
 
 def read_inputs(options: BuildOptions) -> tuple[Graph, Samples | None]:
@@ -132,32 +125,27 @@ def compile_design(
 def plan_quickest(
     options: BuildOptions, target: Target, progress: Callable[[str], None], steps: Steps
 ) -> BuildOptions:
-    """Return options with the clock and the rate of the plan with the shortest latency."""
+    """Return options with architecture, clock and rate of the plan with the shortest latency."""
     graph, samples = read_inputs(options)
 
     def search(_: Path) -> Pace:
         room = _room(options, target, graph)
-        usual = options.clock_mhz or target.clock_mhz
-        clocks = [] if options.clock_mhz else list(_slower(target, options))
-        made = _plan(options, room, graph, samples, progress)
-
-        def plan(pace: Pace) -> AcceleratorPlan:
-            if pace == Pace():
-                return made.plan
-            progress(f"planning for {pace.clock_mhz:g} MHz")
-            candidates = Candidates(able_architectures(options.arch, made.fixed))
-            found, _ = choose_plan(
-                candidates, made.fixed, room, clock_mhz=pace.clock_mhz, target_fps=pace.target_fps,
-                layer_counters=options.layer_counters, batch=options.batch,
-            )  # fmt: skip
-            return found
-
-        return quickest(plan, usual, clocks)
+        clocks = [] if options.clock_mhz else list(slower_clocks(target, options.link))
+        fixed = _plan(options, room, graph, samples, progress).fixed
+        progress("looking for the shortest latency")
+        pace, _found, _others = choose_soonest(
+            Candidates(able_architectures(options.arch, fixed)), fixed, room, clocks,
+            clock_mhz=options.clock_mhz, layer_counters=options.layer_counters,
+            batch=options.batch, by_latency=options.token_loop,
+        )  # fmt: skip
+        return pace
 
     key = digest(inputs_digest(options, target, graph, samples), options.goal)
     pace = steps.run("goal", key, search, Pace)
     clock = options.clock_mhz if pace.clock_mhz is None else pace.clock_mhz
-    return replace(options, goal="rate", clock_mhz=clock, target_fps=pace.target_fps)
+    return replace(
+        options, goal="rate", arch=pace.arch, clock_mhz=clock, target_fps=pace.target_fps
+    )
 
 
 def _room(options: BuildOptions, target: Target, graph: Graph) -> Target:
@@ -166,19 +154,6 @@ def _room(options: BuildOptions, target: Target, graph: Graph) -> Target:
     if isinstance(target, Board):
         room = with_link(target, graph, options.link)
     return with_loop(room, graph) if options.token_loop else room
-
-
-def _slower(target: Target, options: BuildOptions) -> Iterator[float]:
-    """Yield clocks below the usual one that can be had, each with time for one more adder."""
-    for adders in range(2, MOST_CHAINED + 1):
-        clock = target.device.family.adders.clock_mhz(adders, WIDEST_SUM)
-        if clock >= target.clock_mhz:
-            continue
-        if not isinstance(target, Board):
-            yield clock
-            continue
-        with contextlib.suppress(TargetError):
-            yield fastest_clock(target, clock, (options.link,))
 
 
 def _plan(

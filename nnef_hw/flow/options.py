@@ -26,6 +26,7 @@ from nnef_hw.codegen.board import check_clock, fastest_clock
 from nnef_hw.codegen.ip import is_ip_name
 from nnef_hw.errors import TargetError, UsageError
 from nnef_hw.flow.cache import is_build
+from nnef_hw.flow.choice import Goal
 from nnef_hw.flow.sources import with_interfaces
 from nnef_hw.frontend.reading import AS_WRITTEN, Reading
 from nnef_hw.hardware.devices import Target, find_device
@@ -37,16 +38,13 @@ from nnef_hw.report.model.limits import OtherArchitecture
 from nnef_hw.samples.samples import Samples
 
 __all__ = [
-    "NO_BOARD", "BuildOptions", "PlannedModel", "check_options", "check_wishes", "find_target",
+    "NO_BOARD", "BuildOptions", "PlannedModel", "check_goal", "check_options", "check_wishes",
+    "find_target",
 ]  # fmt: skip
 
 DEFAULT_SCHEME = Scheme()
 TINY = 1e-9
 NO_BOARD = "none"
-
-
-Goal = Literal["rate", "latency"]
-"""Aims of a design without a rate: many results per second, or a short latency."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -197,7 +195,10 @@ def check_options(options: BuildOptions) -> Target:
         raise UsageError(
             "--freq auto takes the clock from place and route", remedy="omit --no-bitstream"
         )
-    _check_goal(options)
+    check_goal(options.goal, {
+        "--target-fps": options.target_fps, "--freq auto": options.fastest or None,
+        "--source": options.sources or None,
+    })  # fmt: skip
     target = find_target(options.board, options.device)
     if options.token_loop and options.sources:
         raise UsageError(
@@ -229,17 +230,19 @@ def check_options(options: BuildOptions) -> Target:
     return target
 
 
-def _check_goal(options: BuildOptions) -> None:
-    """Refuse what --goal latency decides itself."""
-    given = {
-        "--target-fps": options.target_fps, "--freq auto": options.fastest or None,
-        "--source": options.sources or None,
-    }  # fmt: skip
+def check_goal(goal: Goal, given: Mapping[str, object]) -> None:
+    """Refuse what the goal ``latency`` decides itself: options that are given, by name.
+
+    Raises
+    ------
+    UsageError
+        If there is one.
+    """
     for option, value in given.items():
-        if options.goal == "latency" and value is not None:
+        if goal == "latency" and value is not None:
             raise UsageError(
-                f"--goal latency takes the rate and the clock with the shortest latency, which "
-                f"{option} would decide", remedy=f"omit {option}, or --goal",
+                f"the goal latency takes the rate and the clock with which a result comes soonest, "
+                f"which {option} would decide", remedy=f"omit {option}, or the goal",
             )  # fmt: skip
 
 

@@ -24,8 +24,8 @@ from nnef_hw.boards.interfaces import (
     SourceWish,
 )
 from nnef_hw.errors import ErrorGroup, NnefHwError, TargetError
-from nnef_hw.flow.choice import Candidates
-from nnef_hw.flow.clock import choice_of
+from nnef_hw.flow.choice import Candidates, Goal, soonest_plan
+from nnef_hw.flow.clock import choice_of, slower_clocks
 from nnef_hw.flow.fixed import DEFAULT_SCHEME, quantize_model, rough
 from nnef_hw.flow.remedy import Asked, Narrowed, Ways, remedied
 from nnef_hw.flow.sinks import bind_sinks
@@ -60,6 +60,7 @@ def outlooks(
     arch: str = AUTO,
     clock_mhz: float | None = None,
     target_fps: float | None = None,
+    goal: Goal = "rate",
     sources: Sequence[SourceWish] = (),
     sinks: Sequence[SinkWish] = (),
     link: HostLink = DEFAULT_LINK,
@@ -71,7 +72,7 @@ def outlooks(
     ----------
     samples, scheme, stream
         See :func:`roughly_fixed`.
-    arch, clock_mhz, target_fps
+    arch, clock_mhz, target_fps, goal
         See :func:`survey`.
     sources
         Where inputs come from in place of the host: what decides the rate if nobody else does.
@@ -100,8 +101,10 @@ def outlooks(
             arch=arch,
             clock_mhz=clock_mhz,
             target_fps=target_fps,
+            goal=goal,
             least_fps=least_fps,
             lone=bool(link.has_host and sources and sinks),
+            link=link,
             kinds=[wish.kind for wish in (*sources, *sinks)],
             pool=pool,
             progress=lambda what, done, total: say(f"{what}, {done} of {total}"),
@@ -142,8 +145,10 @@ def survey(
     arch: str = AUTO,
     clock_mhz: float | None = None,
     target_fps: float | None = None,
+    goal: Goal = "rate",
     least_fps: float = 0.0,
     lone: bool = False,
+    link: HostLink = DEFAULT_LINK,
     kinds: Sequence[type[Interface]] = (),
     pool: Pool = HERE,
     progress: Progress = lambda what, done, total: None,
@@ -158,8 +163,12 @@ def survey(
         The graph with weights of so many bits, if it can be had: see :class:`.Ways`.
     least_fps
         Frames per second that a sensor gives.
+    goal
+        ``latency`` takes the rate, and without a clock that too, with which a result comes soonest.
     lone
         The host link may be left out.
+    link
+        The host link.
     kinds
         Kinds of sources and sinks.
     pool
@@ -173,56 +182,92 @@ def survey(
         If it has layers that cannot be built, on whatever board.
     """
     able = able_architectures(arch, fixed)
-    asked = [(target, clock_mhz or target.clock_mhz) for target in targets]
-    alike: dict[tuple[Hashable, ...], list[tuple[Target, float]]] = {}
+    asked = [_Asked(target, clock_mhz, target_fps, goal, link) for target in targets]
+    alike: dict[tuple[Hashable, ...], list[_Asked]] = {}
     for architecture in able:
-        for target, clock in asked:
-            alike.setdefault(_key(architecture, target, clock, target_fps), []).append((
-                target,
-                clock,
-            ))
+        for one in asked:
+            alike.setdefault(one.key(architecture), []).append(one)
     jobs = {}
     # Large devices take longest.
-    for key, members in sorted(alike.items(), key=lambda item: -item[1][0][0].device.lut):
-        (target, clock), names = members[0], ", ".join(member.name for member, _ in members)
+    for key, members in sorted(alike.items(), key=lambda item: -item[1][0].target.device.lut):
+        one, names = members[0], ", ".join(member.target.name for member in members)
         # A refusal names them all.
-        named = replace(target, name=names)
-        jobs[key] = pool.submit(plan_target, fixed, key[0], named, clock, target_fps)
+        named = replace(one.target, name=names)
+        jobs[key] = pool.submit(
+            plan_target, fixed, key[0], named, one.clock, target_fps, one.slower
+        )  # fmt: skip
     for count, _ in enumerate(as_done(list(jobs.values()))):
         progress("planning", count + 1, len(jobs))
     plans: dict[tuple[Hashable, ...], AcceleratorPlan | NnefHwError] = {
         key: job.result() for key, job in jobs.items()
     }
     ways = Ways(
-        fixed, Asked(arch, clock_mhz, target_fps, least_fps=least_fps, lone=lone), narrowed, plans
-    )
-    for target, clock in asked:
-        found = {one.name: plans[_key(one, target, clock, target_fps)] for one in able}
+        fixed, Asked(arch, clock_mhz, target_fps, least_fps=least_fps, lone=lone), narrowed,
+        plans if goal == "rate" else {},
+    )  # fmt: skip
+    for one in asked:
+        target, found = one.target, {way.name: plans[one.key(way)] for way in able}
         candidates = Candidates(able, partial(unable_architectures, arch, fixed))
         try:
             with remedied(lambda: ways, target):
-                plan, _ = candidates.plan(partial(_taken, found), smallest=target_fps is not None)
+                plan, _ = candidates.plan(
+                    partial(_taken, found),
+                    smallest=target_fps is not None,
+                    by_latency=goal == "latency",
+                )
         except NnefHwError as error:
-            yield _refused(target, clock, error)
+            yield _refused(target, one.clock, error)
         else:
-            choice = choice_of(
-                target, plan, DEFAULT_LINK, kinds, clock_mhz=clock, fixed=clock_mhz is not None
-            )  # fmt: skip
+            clock = one.clock_of(plan)
+            is_fixed = clock_mhz is not None or clock != one.clock
+            choice = choice_of(target, plan, link, kinds, clock_mhz=clock, fixed=is_fixed)
             yield _planned(target, clock, plan, choice)
 
 
-def _key(
-    architecture: AnyArchitecture, target: Target, clock: float, target_fps: float | None
-) -> tuple[Hashable, ...]:
-    return architecture.name, *architecture.decisive(target, clock, target_fps)
+class _Asked:
+    """A target, and what is asked of its plan.
+
+    ``slower`` are clocks to try for the shortest latency; None where the rate is the goal.
+    """
+
+    def __init__(
+        self, target: Target, clock_mhz: float | None, target_fps: float | None, goal: Goal,
+        link: HostLink,
+    ) -> None:  # fmt: skip
+        self.target, self._target_fps = target, target_fps
+        self.clock = clock_mhz or target.clock_mhz
+        self.slower: tuple[float, ...] | None = None
+        if goal == "latency":
+            self.slower = () if clock_mhz else tuple(slower_clocks(target, link))
+
+    def key(self, architecture: AnyArchitecture) -> tuple[Hashable, ...]:
+        """Return the name of an architecture, and what decides its plan."""
+        decisive = architecture.decisive(self.target, self.clock, self._target_fps)
+        clocks = () if self.slower is None else (self.clock, self.slower)
+        return architecture.name, *decisive, *clocks
+
+    def clock_of(self, plan: AcceleratorPlan) -> float:
+        """Return the clock of its plan, which may have been made for another board."""
+        return self.clock if self.slower is None else plan.clock_mhz
 
 
 def plan_target(
-    fixed: Graph, arch: str, target: Target, clock_mhz: float, target_fps: float | None
+    fixed: Graph,
+    arch: str,
+    target: Target,
+    clock_mhz: float,
+    target_fps: float | None,
+    slower: Sequence[float] | None = None,
 ) -> AcceleratorPlan | NnefHwError:
-    """Plan a fixed graph with one architecture; return why not, if it does not fit."""
+    """Plan a fixed graph with one architecture; return why not, if it does not fit.
+
+    With slower clocks to try, the plan whose result comes soonest.
+    """
+    architecture = find_architecture(arch)
     try:
-        plan: AcceleratorPlan = find_architecture(arch).plan(
+        if slower is not None:
+            return soonest_plan(architecture, fixed, target, slower, clock_mhz=clock_mhz)[1]
+        plan: AcceleratorPlan = architecture.plan(
             fixed, target, clock_mhz=clock_mhz, target_fps=target_fps
         )
     except NnefHwError as error:
@@ -304,6 +349,7 @@ def _planned(
         clock_mhz=clock_mhz,
         arch=plan.arch,
         cycles_per_inference=plan.interval,
+        latency_cycles=plan.latency,
         inferences_per_second=clock_mhz * 1e6 / plan.interval,
         multipliers=plan.multipliers,
         mac_utilization=plan.mac_utilization,

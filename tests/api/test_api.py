@@ -136,6 +136,10 @@ def test_wishes_are_kept(fixed):
     assert slow.resources["lut"].estimated < fast.resources["lut"].estimated
     assert fixed.schedule("none", device="ecp5-25k", clock_mhz=33).clock_mhz == 33
     assert fixed.schedule("icebreaker", arch="engine").arch == "engine"
+    soon = fixed.schedule("ulx3s_85f", goal="latency")
+    assert soon.latency / soon.clock_mhz <= fast.latency / fast.clock_mhz
+    with pytest.raises(UsageError, match="which target_fps would decide; omit target_fps, or"):
+        fixed.schedule("ulx3s_85f", goal="latency", target_fps=10)
     with pytest.raises(UsageError, match="no architecture 'engin'"):
         fixed.schedule("icebreaker", arch="engin")
     with pytest.raises(UsageError, match="clock_mhz must be positive"):

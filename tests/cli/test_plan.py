@@ -36,6 +36,19 @@ def test_the_fastest_stands_first_and_refusals_below(cli):
     assert re.search(r"\n\nfomu_pvt: model 'digits_cnn' does not reach 50000 ", result.out)
 
 
+def test_the_soonest_result_stands_first_where_latency_counts(cli, tiny):
+    model, boards = tiny / "tiny.nnef.tgz", ("--board", "icebreaker,tang_nano_9k")
+    text = cli("plan", model, *boards, "--goal", "latency").out
+    assert re.search(r"^board .* latency ", text)
+    rows = cli("plan", model, *boards, "--goal", "latency", "--json").json["boards"]
+    times = {row["board"]: row["latency_cycles"] / row["clock_mhz"] for row in rows}
+    usual = cli("plan", model, *boards, "--json").json["boards"]
+    for row in usual:
+        assert times[row["board"]] <= row["latency_cycles"] / row["clock_mhz"]
+    soonest = min(times, key=times.get)
+    assert re.search(rf"^board .*\n{soonest} ", text)
+
+
 def test_it_says_how_clocks_are_decided(cli):
     boards = ("--board", "icebreaker,ulx3s_85f,tang_mega_138k", "--arch", "streaming")
     text = cli("plan", MODEL, *boards).out
@@ -65,6 +78,8 @@ def test_wrong_wishes(cli, tmp_path):
         (("--board", "fomu"), "board 'fomu' is not known; did you mean"),
         (("--arch", "engin"), "there is no architecture 'engin'"),
         (("--freq", "-3"), "--freq must be positive"),
+        (("--goal", "latency", "--target-fps", "5"), "which --target-fps would decide; omit"),
+        (("--goal", "latency", "--source", "i2s"), "which --source would decide; omit"),
         (("--bits", "auto"), "plans take the widths that they are given"),
         (("--calibrate", tmp_path / "none.npz"), "none.npz does not exist"),
     ):

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import nnef_hw
 from nnef_hw.errors import (
     ErrorGroup,
     ModelError,
@@ -14,11 +15,11 @@ from nnef_hw.errors import (
     TargetError,
     UsageError,
 )
-from nnef_hw.flow.choice import RATE_SLACK, Candidates, Pace, quickest
+from nnef_hw.flow.choice import RATE_SLACK, Candidates, Pace, choose_soonest, quickest
 from nnef_hw.flow.compilation import plan_quickest, read_inputs
 from nnef_hw.flow.options import BuildOptions, check_options
 from nnef_hw.flow.steps import Steps
-from nnef_hw.flow.survey import roughly_fixed
+from nnef_hw.flow.survey import outlooks, roughly_fixed
 from nnef_hw.frontend import save
 from nnef_hw.hardware.devices import Resources
 from nnef_hw.report.model.limits import OtherArchitecture
@@ -26,10 +27,11 @@ from nnef_hw.streaming.search.solver import schedule
 from nnef_hw.testing import GraphBuilder
 
 
-def plan(arch, interval, lut, latency=0):
+def plan(arch, interval, lut, latency=0, clock_mhz=50.0):
     return SimpleNamespace(
-        arch=arch, interval=interval, latency=latency, resources=Resources(lut=lut)
-    )
+        arch=arch, interval=interval, latency=latency, resources=Resources(lut=lut),
+        clock_mhz=clock_mhz,
+    )  # fmt: skip
 
 
 PLANS = {"first": plan("first", 500, 900, 600), "second": plan("second", 400, 1000, 700)}
@@ -168,7 +170,8 @@ def latencies(fastest, cycles):
 )
 def test_the_soonest_result_is_taken(fastest, cycles, clock, interval):
     make, asked = latencies(fastest, cycles)
-    pace = quickest(make, 90.0, [60.0, 40.0])
+    pace, plan = quickest(make, 90.0, [60.0, 40.0])
+    assert plan.latency == cycles[pace.clock_mhz or 90] + plan.interval
     if fastest >= 16:  # the usual design is the fastest
         assert pace == Pace()
     else:
@@ -183,6 +186,38 @@ def test_no_plan_at_all_is_an_error():
 
     with pytest.raises(TargetError):
         quickest(make, 90.0, [60.0])
+
+
+@pytest.mark.parametrize(
+    ("latencies_by_clock", "taken", "clock"),
+    [
+        # (architecture, clock): cycles; of 1 cycle per frame the first has fewer
+        ({("a", 90.0): 54, ("a", 40.0): 40, ("b", 90.0): 53, ("b", 40.0): 50}, "b", 90.0),
+        ({("a", 90.0): 54, ("a", 40.0): 22, ("b", 90.0): 53, ("b", 40.0): 50}, "a", 40.0),
+    ],
+    ids=["longer_interval", "slower_clock"],
+)
+def test_the_soonest_of_all_architectures_is_taken(latencies_by_clock, taken, clock):
+    """Cycles of different clocks are compared as times; neither intervals nor LUTs count."""
+
+    class Planner(SimpleNamespace):
+        def plan(self, fixed, target, *, clock_mhz, target_fps, **wishes):
+            assert (fixed, wishes) == ("net", given)
+            mhz = clock_mhz or target.clock_mhz
+            interval = 16 if target_fps is None else int(mhz * 1e6 / target_fps)
+            if interval < {"a": 4, "b": 16}[self.name]:
+                raise TargetError("the device is full")
+            cycles = latencies_by_clock[self.name, mhz]
+            return plan(self.name, interval, {"a": 10, "b": 20}[self.name], cycles, mhz)
+
+    given = {"layer_counters": True, "batch": 2, "by_latency": False}
+    pace, found, others = choose_soonest(
+        Candidates([Planner(name="a"), Planner(name="b")]), "net", SimpleNamespace(clock_mhz=90.0),
+        [40.0], **given,
+    )  # fmt: skip
+    assert (found.arch, found.clock_mhz, pace.arch) == (taken, clock, taken)
+    assert (pace.clock_mhz or 90.0) == clock
+    assert [other.arch for other in others] == [{"a": "b", "b": "a"}[taken]]
 
 
 def test_a_network_of_vectors_is_soonest_at_a_slower_clock(tmp_path, rng):
@@ -202,7 +237,7 @@ def test_a_network_of_vectors_is_soonest_at_a_slower_clock(tmp_path, rng):
     steps = Steps(tmp_path / "build")
     steps.folder.mkdir()
     found = plan_quickest(wanted, target, lambda what: None, steps)
-    assert found.goal == "rate"
+    assert (found.goal, found.arch) == ("rate", "streaming")
     assert found.clock_mhz in target.frequencies
     assert found.clock_mhz < target.clock_mhz
     assert int(found.clock_mhz * 1e6 / found.target_fps) == 1
@@ -216,6 +251,13 @@ def test_a_network_of_vectors_is_soonest_at_a_slower_clock(tmp_path, rng):
     least = seconds(found.clock_mhz, found.target_fps)
     assert least < seconds(None, None)
     assert least < seconds(None, target.clock_mhz * 1e6)
+    graph, samples = read_inputs(wanted)
+    (outlook,) = outlooks(graph, [target], samples, goal="latency")
+    assert (outlook.clock_mhz, outlook.cycles_per_inference) == (found.clock_mhz, 1)
+    assert outlook.latency_seconds == pytest.approx(least / 1e6)
+    assert (outlook.clock.by, outlook.arch) == ("option", "streaming")
+    soon = nnef_hw.load(model).quantize(dict(samples.inputs)).schedule("ulx3s_85f", goal="latency")
+    assert (soon.clock_mhz, soon.interval) == (found.clock_mhz, 1)
     again = plan_quickest(wanted, target, lambda what: None, Steps(tmp_path / "build"))
     assert again == found
     fixed_clock = replace(wanted, clock_mhz=target.clock_mhz)

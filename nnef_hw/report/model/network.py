@@ -30,7 +30,7 @@ class Outlook:
         Names of the board and its FPGA.
     clock_mhz
         Clock of the accelerator.
-    arch, cycles_per_inference, inferences_per_second, multipliers, mac_utilization
+    arch, cycles_per_inference, latency_cycles, inferences_per_second, multipliers, mac_utilization
         The best plan; cycles are exact. None if there is none.
     lut, dsp, bram
         Shares of the device that it takes, 0..1, LUTs estimated; 0 of what the device has not.
@@ -47,6 +47,7 @@ class Outlook:
     clock_mhz: float
     arch: str | None = None
     cycles_per_inference: int | None = None
+    latency_cycles: int | None = None
     inferences_per_second: float | None = None
     multipliers: int | None = None
     mac_utilization: float | None = None
@@ -57,6 +58,11 @@ class Outlook:
     clock: ClockChoice | None = None
     refusal: str = ""
     remedy: str = ""
+
+    @property
+    def latency_seconds(self) -> float | None:
+        """Seconds to the result of a lone frame; None without a plan."""
+        return None if self.latency_cycles is None else self.latency_cycles / self.clock_mhz / 1e6
 
     @property
     def fits(self) -> bool:
