@@ -34,11 +34,11 @@ place.blocks place
 place.netlist
 boards streaming.filters
 boards.buses boards.hardware.cameras boards.hardware.events boards.hardware.microphones
-boards.hardware.mlperf streaming.layers engine.layers
+boards.hardware.mlperf boards.hardware.texts streaming.layers engine.layers
 boards.hardware
 boards.hardware.clocks boards.hardware.tokens
 boards.interfaces
-boards.interfaces.cameras
+boards.interfaces.cameras boards.interfaces.texts
 report.pages
 report.wording
 architecture

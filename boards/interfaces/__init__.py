@@ -42,7 +42,8 @@ from nnef_hw.boards.interfaces.pins import (
 )
 from nnef_hw.boards.interfaces.spi import Spi
 from nnef_hw.boards.interfaces.spi_adc import Mcp3201, SpiAdc
-from nnef_hw.boards.interfaces.token_loop import ChipLoop
+from nnef_hw.boards.interfaces.text_line import TextLine
+from nnef_hw.boards.interfaces.texts.token_loop import ChipLoop
 from nnef_hw.boards.interfaces.uart import Uart
 from nnef_hw.boards.interfaces.uart_text import UartText
 from nnef_hw.errors import UsageError
@@ -54,12 +55,12 @@ __all__ = [
     "EventSink", "FarEnd", "Feed", "HostLink", "I2s", "Interface", "LINKS", "Link", "Mcp3201",
     "Microphone", "Mlperf", "NO_LINK", "NoLink", "Occurrence", "Option", "PLAIN_STREAMS", "Pdm",
     "PinUse", "PinUser", "Pins", "PlainStreams", "Result", "SINKS", "SOURCES", "STATUS", "Sink",
-    "SinkWish", "Source", "SourceWish", "Spi", "SpiAdc", "Uart", "UartText", "find_bus",
+    "SinkWish", "Source", "SourceWish", "Spi", "SpiAdc", "TextLine", "Uart", "UartText", "find_bus",
     "find_link", "find_sink", "find_source", "find_streams", "link_names", "link_of",
     "link_options", "sink_names", "sink_of", "source_of",
 ]
 
-LINKS: tuple[HostLink, ...] = (Uart(), Spi(), Mlperf())
+LINKS: tuple[HostLink, ...] = (Uart(), Spi(), Mlperf(), TextLine())
 """Every link to a host, with its options as they are by default."""
 NO_LINK = NoLink()
 """Place of a link where there is no host."""

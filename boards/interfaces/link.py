@@ -125,8 +125,16 @@ class HostLink(Link, Source, Sink):
 
     has_host: ClassVar[bool] = True
     """Whether there is a host at its other end."""
+    runs_sequences: ClassVar[bool] = True
+    """Whether the steps of a network with states can come one after the other over it."""
+    merges_frames: ClassVar[bool] = True
+    """Whether frames of several streams follow each other on it, so that beats wait in queues."""
+    needs_loop: ClassVar[bool] = False
+    """Whether it carries texts alone, so that a board needs a token loop."""
     lacks: ClassVar[tuple[str, ...]] = ()
     """Options of the command line for which it has nothing."""
+    usage: ClassVar[str] = "nnef-hw run"
+    """Command that uses a board over it, without the build."""
 
     silence: ClassVar[float] = 0.1
     """Seconds of silence after which a simulated board stands still until the host sends again.

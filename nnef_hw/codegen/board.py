@@ -158,13 +158,14 @@ def design_board(
     """
     architecture = find_architecture(plan.arch)
     accelerator = architecture.component(plan, graph, restartable=True, counted=plan.layer_counters)
+    link = link_of(manifest["link"])
+    merges = isinstance(link, HostLink) and link.merges_frames
     queues = {
         port.name: make_fifo(
             port.bits, port.signed, port.queue_depth, port.beats, board.device, lanes=port.lanes
         ).build(shape=getattr(accelerator, port.name).payload.shape())
-        for port in queued_ports(plan.inputs, plan.outputs)
+        for port in (queued_ports(plan.inputs, plan.outputs) if merges else ())
     }
-    link = link_of(manifest["link"])
     sinks = [sink_of(entry) for entry in manifest.get("sinks", ())]
     sources = [source_of(entry) for entry in manifest.get("sources", ())]
     names = {

@@ -26,7 +26,7 @@ def bind_link(link: HostLink, graph: Graph, plan: AcceleratorPlan) -> HostLink:
     TargetError
         If the link can do nothing with the network.
     """
-    if graph.is_sequential and link.has_host and not link.has_packets:
+    if graph.is_sequential and link.has_host and not link.runs_sequences:
         raise TargetError(
             f"the {link.title} gives inputs one by one, and the network keeps states between them",
             remedy="use --link uart",

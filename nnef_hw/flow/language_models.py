@@ -13,17 +13,20 @@ from nnef_hw.errors import TargetError
 from nnef_hw.flow.sinks import class_count
 from nnef_hw.frontend.named_states import FixedContext
 from nnef_hw.hardware.devices import Device, Target
+from nnef_hw.hardware.families import Family
 from nnef_hw.hardware.geometry.blockram import tile_memory
-from nnef_hw.host.tokens import find_roles
+from nnef_hw.host.tokens import Roles, find_roles
 from nnef_hw.ir import Graph
 from nnef_hw.ir.batch import sample_extents
 from nnef_hw.ir.input_readers import index_count
 
-__all__ = ["bind_loop", "check_context", "with_loop"]
+__all__ = ["bind_loop", "check_context", "loop_luts", "roles_of", "with_loop"]
 
 _WEIGHTS = 256, 16
 """Words of the memory of weights, and their bits."""
 _CODE_BITS = 8
+_TOKEN_BITS = 5
+"""Bits of a token of the loops that families know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +49,22 @@ def bind_loop(graph: Graph, ports: Sequence[Port]) -> ChipLoop:
     TargetError
         If the hardware cannot choose by its scores.
     """
-    inputs = [_border(graph, name, index_count(graph, name)) for name in graph.inputs]
-    outputs = [_border(graph, name, class_count(graph, name) or 0) for name in graph.outputs]
-    roles = find_roles(inputs, outputs)
+    roles = roles_of(graph)
     [port] = [p for name, p in zip(graph.outputs, ports, strict=True) if name == roles.scores]
     return ChipLoop.of(roles, port.image)
+
+
+def roles_of(graph: Graph) -> Roles:
+    """Return the purposes of the inputs and outputs of a fixed network.
+
+    Raises
+    ------
+    UsageError
+        If the network is no step of a language model.
+    """
+    inputs = [_border(graph, name, index_count(graph, name)) for name in graph.inputs]
+    outputs = [_border(graph, name, class_count(graph, name) or 0) for name in graph.outputs]
+    return find_roles(inputs, outputs)
 
 
 def with_loop(target: Target, graph: Graph) -> Target:
@@ -58,9 +72,14 @@ def with_loop(target: Target, graph: Graph) -> Target:
     scores = max(math.prod(sample_extents(graph.tensor(name).shape)) for name in graph.outputs)
     ram = target.device.ram
     blocks = sum(tile_memory(ram, *size).count for size in (_WEIGHTS, (scores, _CODE_BITS)))
-    return replace(
-        target, link_lut=target.link_lut + ChipLoop.lut, link_bram=target.link_bram + blocks
-    )
+    lut = loop_luts(target.device.family, scores)
+    return replace(target, link_lut=target.link_lut + lut, link_bram=target.link_bram + blocks)
+
+
+def loop_luts(family: Family, tokens: int) -> int:
+    """Return the LUTs that are set aside for the loop of a network of so many tokens."""
+    usual, of_bit = family.loop_lut
+    return usual + of_bit * max(0, (tokens - 1).bit_length() - _TOKEN_BITS)
 
 
 def _border(graph: Graph, name: str, integers: int) -> _Border:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -38,8 +38,8 @@ from nnef_hw.report.model.limits import OtherArchitecture
 from nnef_hw.samples.samples import Samples
 
 __all__ = [
-    "NO_BOARD", "BuildOptions", "PlannedModel", "check_goal", "check_options", "check_wishes",
-    "find_target",
+    "NO_BOARD", "BuildOptions", "PlannedModel", "check_goal", "check_link", "check_options",
+    "check_wishes", "find_target",
 ]  # fmt: skip
 
 DEFAULT_SCHEME = Scheme()
@@ -200,12 +200,10 @@ def check_options(options: BuildOptions) -> Target:
         "--source": options.sources or None,
     })  # fmt: skip
     target = find_target(options.board, options.device)
-    if options.token_loop and options.sources:
-        raise UsageError(
-            f"--token-loop feeds all inputs, and the {options.sources[0].title} one of them",
-            remedy="omit one of them",
-        )
-    _check_link(options)
+    check_link(
+        options.link, sources=options.sources, sinks=options.sinks, token_loop=options.token_loop,
+        layer_counters=options.layer_counters, batch=options.batch,
+    )  # fmt: skip
     _check_ip_name(options)
     _check_bus(options)
     if options.streams.with_program:
@@ -246,25 +244,49 @@ def check_goal(goal: Goal, given: Mapping[str, object]) -> None:
             )  # fmt: skip
 
 
-def _check_link(options: BuildOptions) -> None:
-    """Refuse what a link without packets of ours cannot do, and a board that nobody talks to."""
-    if not options.link.has_host and not (options.sources and options.sinks):
+def check_link(
+    link: HostLink,
+    *,
+    sources: Sequence[SourceWish],
+    sinks: Sequence[SinkWish],
+    token_loop: bool,
+    layer_counters: bool = False,
+    batch: int = 1,
+) -> None:
+    """Refuse what a link without packets of ours cannot do, and a board that nobody talks to.
+
+    Raises
+    ------
+    UsageError
+        If there is such a wish.
+    """
+    if not link.has_host and not (sources and sinks):
         raise UsageError(
             "a board without a link does nothing unless a sensor feeds it and a sink takes its "
             "results",
             remedy="give --source and --sink, or use --link uart",
         )
+    if link.needs_loop and not token_loop:
+        raise UsageError(
+            f"the {link.title} carries texts, and nothing on the board writes any",
+            remedy="give --token-loop, or use --link uart",
+        )
+    if token_loop and sources:
+        raise UsageError(
+            f"--token-loop feeds all inputs, and the {sources[0].title} one of them",
+            remedy="omit one of them",
+        )
     wishes = {
-        "--sink": options.sinks,
-        "--source": options.sources,
-        "--token-loop": options.token_loop,
-        "--layer-counters": options.layer_counters,
-        "--batch": options.batch > 1,
+        "--sink": sinks,
+        "--source": sources,
+        "--token-loop": token_loop,
+        "--layer-counters": layer_counters,
+        "--batch": batch > 1,
     }
     for option, is_given in wishes.items():
-        if is_given and option in options.link.lacks:
+        if is_given and option in link.lacks:
             raise UsageError(
-                f"the {options.link.title} has nothing for {option}",
+                f"the {link.title} has nothing for {option}",
                 remedy="omit it, or use --link uart",
             )
 

@@ -16,6 +16,9 @@ __all__ = [
     "IDENTITY",
     "LAYER_COUNTS",
     "LAYER_COUNTS_BYTES",
+    "LINE_ANSWER",
+    "LINE_HASH_BYTES",
+    "LINE_LAST",
     "LINK_BITS",
     "LOST_BITS",
     "LOST_COUNTS",
@@ -68,6 +71,12 @@ TEXT = struct.Struct("<2HI")
 """Tokens of a text at most, the one that ends it, state of the random numbers or 0."""
 NO_STOP = 0xFFFF
 """No token ends a text."""
+LINE_HASH_BYTES = 4
+"""First bytes of the manifest's hash, by which a line of texts tells its build."""
+LINE_ANSWER = struct.Struct(f">{LINE_HASH_BYTES}sH")
+"""Answer to the head of a text on a line: that, and the CRC of head and weights."""
+LINE_LAST = 0x8000
+"""Bit of a prompt's last token on a line."""
 COUNTS_BYTES = COUNTS.size
 LAYER_COUNTS_BYTES = LAYER_COUNTS.size
 

@@ -441,7 +441,7 @@ def open_device(
     if not link.has_packets:
         raise UsageError(
             f"{str(build)!r} has the link {link.name!r}, which carries no arrays",
-            remedy=f"run 'nnef-hw score {build}', or build it with --link uart",
+            remedy=f"run '{link.usage} {build}', or build it with --link uart",
         )
     memory, image = manifest.memory, b""
     if memory is not None and memory.over_link:

@@ -8,6 +8,9 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.boards.interfaces import HostLink, link_of
+from nnef_hw.host.line_loop import LineLoop, LineTiming
+from nnef_hw.host.link import Transport
 from nnef_hw.host.manifest import read_manifest
 from nnef_hw.host.tokens import TextLoop, TokenLoop
 from nnef_hw.ir import Graph, open_states
@@ -15,6 +18,7 @@ from nnef_hw.ir.batch import join_batch
 from nnef_hw.reference import run_fixed
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.device import open_device
+from nnef_hw.run.simulated_board import simulated_board
 
 __all__ = ["FixedSteps", "open_loop"]
 
@@ -62,5 +66,26 @@ def open_loop(
         roles, steps = read_manifest(build.path).roles, FixedSteps(build.fixed)
         yield TokenLoop(roles, steps, temperature=temperature, seed=seed, begin=steps.reset)
         return
+    manifest = read_manifest(build.path)
+    link = link_of(manifest.link)
+    if isinstance(link, HostLink) and link.needs_loop:
+        with _open_line(build, link, port) as (line, timing):
+            yield LineLoop(
+                manifest.roles, line, timing, manifest.hash, temperature=temperature, seed=seed
+            )
+        return
     with open_device(build.path, port) as board:
         yield board.token_loop(temperature=temperature, seed=seed)
+
+
+@contextmanager
+def _open_line(
+    build: BuildFolder, link: HostLink, port: str
+) -> Iterator[tuple[Transport, LineTiming]]:
+    """Open the line of a board, or of a simulated one, with its time limits."""
+    if port != "sim":
+        with link.open(port, build.path) as line:
+            yield line, LineTiming()
+        return
+    with simulated_board(build.path) as board, board.open() as line:
+        yield line, LineTiming().scaled(board.slowness)

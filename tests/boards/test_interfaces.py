@@ -80,7 +80,9 @@ class TestLinks:
     def test_wrong_wishes_are_refused(self):
         with pytest.raises(UsageError, match="no link 'usb'; use --link uart or spi or mlperf"):
             find_link("usb")
-        with pytest.raises(UsageError, match="--baud is for --link uart or mlperf; omit it"):
+        with pytest.raises(
+            UsageError, match="--baud is for --link uart or mlperf or text_line; omit it"
+        ):
             find_link("spi", baud=9600)
         with pytest.raises(UsageError, match="--baud must be positive, not 0"):
             find_link("uart", baud=0)
@@ -150,8 +152,11 @@ class TestOtherLink:
         )
         assert "is under 16 cycles" in cli(*wanted, board, "--spacing", 3).err
         result = cli(*wanted, board, "--baud", 9600)
-        assert "--baud is for --link uart or mlperf; omit it: the link parallel" in result.err
-        assert "--link {uart,spi,mlperf,parallel,none}" in cli("build", "--help").out
+        assert (
+            "--baud is for --link uart or mlperf or text_line; omit it: the link parallel"
+            in result.err
+        )
+        assert "--link {uart,spi,mlperf,text_line,parallel,none}" in cli("build", "--help").out
 
 
 @pytest.mark.verilator

@@ -5,7 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from nnef_hw.boards.hardware.tokens.chooser import RANDOM_BITS, WEIGHT_BITS
-from nnef_hw.host.protocol import NO_STOP, TEXT
+from nnef_hw.host.protocol import LINE_LAST, NO_STOP, TEXT
 from nnef_hw.rtl.streams.stream import beat_layout
 
 __all__ = ["TokenFeeder"]
@@ -30,6 +30,9 @@ class TokenFeeder(wiring.Component):
         How many tokens there are; and places, or 0 if there is no position.
     weights : int
         Weights that come with a text whose tokens are chosen at random; 0 if none are.
+    is_plain : bool
+        The bytes are those of docs/protocol.md, section 9: the highest bit of its last token ends a
+        prompt, and each of its tokens is sent back as it is fed.
 
     Members
     -------
@@ -49,6 +52,9 @@ class TokenFeeder(wiring.Component):
         Bytes of the tokens that are chosen, two of each, the lower one first.
     busy : Out(1)
         Some of a text has come, and it has not ended.
+    fresh, headed, prompted : Out(1)
+        Nothing of a text has come; all in front of its prompt has, in this cycle; the prompt is
+        next. Only if ``is_plain``.
 
     Attributes
     ----------
@@ -57,13 +63,17 @@ class TokenFeeder(wiring.Component):
     """
 
     latency = 1
+    stages = "fresh", "headed", "prompted"
 
-    def __init__(self, token, position, *, tokens, context, weights):
+    def __init__(self, token, position, *, tokens, context, weights, is_plain=False):
         self.layouts = {"o_token": token} | ({} if position is None else {"o_position": position})
         for layout in self.layouts.values():
             if layout["data"].shape.length != 1:
                 raise ValueError(f"a token and its place are one code each, not {layout!r}")
+        if is_plain and tokens > LINE_LAST:
+            raise ValueError(f"a line has numbers for {LINE_LAST} tokens, not {tokens}")
         self.tokens, self.context, self.weights = tokens, context, weights
+        self.is_plain = is_plain
         sampling = {} if not weights else {
             "sampled": Out(1), "random": Out(RANDOM_BITS),
             "store": Out(1), "place": Out(range(weights)), "weight": Out(WEIGHT_BITS),
@@ -77,6 +87,7 @@ class TokenFeeder(wiring.Component):
             **sampling,
             "o": Out(stream.Signature(8)),
             "busy": Out(1),
+            **({} if not is_plain else dict.fromkeys(self.stages, Out(1))),
         })
 
     def elaborate(self, platform):
@@ -115,6 +126,11 @@ class TokenFeeder(wiring.Component):
                 m.d.sync += self.place.eq(0)
             m.next = "HEAD"
 
+        def end_head():
+            if self.is_plain:
+                m.d.comb += self.headed.eq(1)
+            m.next = "PROMPT"
+
         def feed(value):
             m.d.comb += feeding.eq(1)
             m.d.sync += [token.eq(value), *(x.eq(0) for x in fed.values())]
@@ -130,18 +146,26 @@ class TokenFeeder(wiring.Component):
         with m.FSM() as fsm:
             m.d.comb += self.busy.eq(
                 ~fsm.ongoing("HEAD") | (index != 0) | self.o.valid | (inside != 0))
+            if self.is_plain:
+                m.d.comb += [
+                    self.fresh.eq(fsm.ongoing("HEAD") & (index == 0)),
+                    self.prompted.eq(fsm.ongoing("PROMPT")),
+                ]
 
             with m.State("HEAD"):
                 m.d.comb += self.i.ready.eq(1)
                 with m.If(arrived):
                     m.d.sync += [head.eq(Cat(head[8:], byte)), index.eq(index + 1)]
                     with m.If(index == TEXT.size - 1):
-                        m.next = "PROMPT"
+                        end_head()
                         if self.weights:
                             with m.If(Cat(state[8:], byte) != 0):
+                                if self.is_plain:
+                                    m.d.comb += self.headed.eq(0)
                                 m.next = "WEIGHTS"
-                    with m.If(self.i.p.last):
-                        begin()
+                    if not self.is_plain:
+                        with m.If(self.i.p.last):
+                            begin()
 
             if self.weights:
                 with m.State("WEIGHTS"):
@@ -152,19 +176,25 @@ class TokenFeeder(wiring.Component):
                             m.d.sync += self.place.eq(self.place + 1)
                             with m.If(self.place == self.weights - 1):
                                 m.d.sync += self.place.eq(0)
-                                m.next = "PROMPT"
-                        with m.If(self.i.p.last):
-                            begin()
+                                end_head()
+                        if not self.is_plain:
+                            with m.If(self.i.p.last):
+                                begin()
 
             with m.State("PROMPT"):
                 m.d.comb += self.i.ready.eq(waiting == 0)
                 with m.If(arrived):
                     m.d.sync += is_high.eq(~is_high)
-                    with m.If(is_high):
-                        m.d.sync += is_final.eq(self.i.p.last)
-                        feed(word)
-                    with m.Elif(self.i.p.last):
-                        begin()
+                    if self.is_plain:
+                        with m.If(is_high):
+                            m.d.sync += [is_final.eq(byte[-1]), waiting.eq(2)]
+                            feed(word[:-1])
+                    else:
+                        with m.If(is_high):
+                            m.d.sync += is_final.eq(self.i.p.last)
+                            feed(word)
+                        with m.Elif(self.i.p.last):
+                            begin()
 
             with m.State("FEED"):
                 done = []

@@ -24,6 +24,8 @@ class TextWriter(wiring.Component):
         The accelerator's streams that it feeds and takes.
     layouts : Mapping[str, data.StructLayout]
         Their payloads.
+    is_plain : bool
+        As of :class:`.TokenFeeder`.
 
     Members
     -------
@@ -39,6 +41,8 @@ class TextWriter(wiring.Component):
         Bytes of the tokens that are chosen.
     busy : Out(1)
         A text has begun, and not ended.
+    fresh, headed, prompted : Out(1)
+        See :class:`.TokenFeeder`; only if ``is_plain``.
 
     Attributes
     ----------
@@ -48,12 +52,13 @@ class TextWriter(wiring.Component):
 
     latency = TokenChooser.latency + TokenFeeder.latency
 
-    def __init__(self, loop, layouts):
+    def __init__(self, loop, layouts, *, is_plain=False):
         self.chooser = TokenChooser(layouts[loop.scores], tokens=loop.tokens,
                                     channels=loop.channels, is_choice=loop.is_choice)
         self.feeder = TokenFeeder(
             layouts[loop.token], loop.position and layouts[loop.position],
-            tokens=loop.tokens, context=loop.context, weights=self.chooser.weights)
+            tokens=loop.tokens, context=loop.context, weights=self.chooser.weights,
+            is_plain=is_plain)
         super().__init__({
             "restart": In(1),
             "restarted": In(1),
@@ -62,6 +67,7 @@ class TextWriter(wiring.Component):
             "i_scores": In(stream.Signature(layouts[loop.scores])),
             "o": Out(stream.Signature(8)),
             "busy": Out(1),
+            **({} if not is_plain else dict.fromkeys(TokenFeeder.stages, Out(1))),
         })
 
     def elaborate(self, platform):
@@ -80,6 +86,8 @@ class TextWriter(wiring.Component):
             chooser.wanted.eq(feeder.wanted),
             self.busy.eq(feeder.busy),
         ]
+        for name in feeder.stages if feeder.is_plain else ():
+            m.d.comb += getattr(self, name).eq(getattr(feeder, name))
         for name in ("sampled", "random", "store", "place", "weight") if chooser.weights else ():
             m.d.comb += getattr(chooser, name).eq(getattr(feeder, name))
         return m

@@ -103,6 +103,9 @@ class Family(ABC):
     stream_share
         The same for a streaming design, as estimated; its wires are shorter. Of ECP5 and Gowin
         about that of the fullest design that was routed at such a clock.
+    loop_lut
+        LUTs that are set aside for the loop of a language model of up to 32 tokens, measured; and
+        for each further bit of a token.
     ip_clock_mhz
         Clock for which the rates of plain IP are reported unless the user asks for another.
     define
@@ -137,6 +140,7 @@ class Family(ABC):
     define: str
     pll: str
     toolchain: str
+    loop_lut: tuple[int, int] = (720, 0)
 
     @abstractmethod
     def product_share(self, digits: int, width: int) -> float:

@@ -43,6 +43,7 @@ ICE40 = Ice40(
     logic_words=128,
     lut_share=0.91,
     stream_share=0.91,
+    loop_lut=(560, 10),
     ip_clock_mhz=24.0,
     define="NNEF_HW_ICE40",
     pll="nnef_hw.boards.hardware.pll:Ice40Pll",

@@ -39,9 +39,6 @@ class ChipLoop:
     channels: int
     is_choice: bool
 
-    lut = 720
-    """LUTs that are set aside for its hardware: those of a Gowin, which takes the most."""
-
     @classmethod
     def of(cls, roles: Roles, image: tuple[int, int, int]) -> "ChipLoop":
         """Return the loop of a network whose scores have such an image (height, width, channels).
