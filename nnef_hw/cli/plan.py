@@ -65,6 +65,12 @@ def add_commands(commands: Commands) -> None:
         help=f"host link, for which boards have room: {', '.join(link_names())} "
         f"(default: {DEFAULT_LINK.name})",
     )  # fmt: skip
+    sub.add_argument(
+        "--token-loop",
+        action="store_true",
+        help="let boards themselves write texts of a language model, as for build: boards need "
+        "room, and the shortest latency counts",
+    )
     add_scheme(sub)
 
 
@@ -72,7 +78,7 @@ def _plan(options: argparse.Namespace) -> int:
     from nnef_hw.boards import find_boards
     from nnef_hw.boards.interfaces import find_link, find_sink, find_source
     from nnef_hw.flow.fixed import doubts
-    from nnef_hw.flow.options import check_goal, check_wishes
+    from nnef_hw.flow.options import check_goal, check_link, check_wishes
     from nnef_hw.flow.survey import outlooks
     from nnef_hw.quantize.judgement.warnings import announce
     from nnef_hw.report.model.conversion import to_json
@@ -85,6 +91,10 @@ def _plan(options: argparse.Namespace) -> int:
     check_goal(options.goal, given)
     if accuracy_drop(options) is not None:
         raise UsageError("plans take the widths that they are given", remedy="omit --bits auto")
+    sources = [find_source(text) for text in options.sources]
+    sinks = [find_sink(text) for text in options.sinks]
+    link = find_link(options.link)
+    check_link(link, sources=sources, sinks=sinks, token_loop=options.token_loop)
     stream = streaming(options)
     boards = list(find_boards(options.board).values())
     graph = reading(options).load(options.model)
@@ -101,9 +111,10 @@ def _plan(options: argparse.Namespace) -> int:
             clock_mhz=options.freq,
             target_fps=options.target_fps,
             goal=options.goal,
-            sources=[find_source(text) for text in options.sources],
-            sinks=[find_sink(text) for text in options.sinks],
-            link=find_link(options.link),
+            sources=sources,
+            sinks=sinks,
+            link=link,
+            token_loop=options.token_loop,
             say=show,
         )
     if options.json:

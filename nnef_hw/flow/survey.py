@@ -27,6 +27,7 @@ from nnef_hw.errors import ErrorGroup, NnefHwError, TargetError
 from nnef_hw.flow.choice import Candidates, Goal, soonest_plan
 from nnef_hw.flow.clock import choice_of, slower_clocks
 from nnef_hw.flow.fixed import DEFAULT_SCHEME, quantize_model, rough
+from nnef_hw.flow.language_models import roles_of, with_loop
 from nnef_hw.flow.remedy import Asked, Narrowed, Ways, remedied
 from nnef_hw.flow.sinks import bind_sinks
 from nnef_hw.flow.sources import wanted_rate, with_interfaces
@@ -64,6 +65,7 @@ def outlooks(
     sources: Sequence[SourceWish] = (),
     sinks: Sequence[SinkWish] = (),
     link: HostLink = DEFAULT_LINK,
+    token_loop: bool = False,
     say: Callable[[str], None] = lambda what: None,
 ) -> list[Outlook]:
     """Plan a model for every board; return the outlooks in the order of the boards.
@@ -80,19 +82,25 @@ def outlooks(
         Where outputs go besides the host.
     link
         The link to that.
+    token_loop
+        The board itself writes texts of a language model, as soon as it can.
     say
         Called with the current work.
 
     Raises
     ------
     UsageError, UnsupportedError, ErrorGroup
-        If it has layers that cannot be built, on whatever board, or cannot run step by step.
+        If it has layers that cannot be built, on whatever board, or cannot run step by step, or
+        is no language model that writes texts.
     """
     say("quantizing")
     fixed = roughly_fixed(graph, samples, scheme, stream)
     least_fps = wanted_rate(None, sources, fixed) or 0.0
     target_fps = wanted_rate(target_fps, sources, fixed)
     able, refused = _with_interfaces(fixed, targets, clock_mhz, link, sources, sinks)
+    if token_loop:
+        roles_of(fixed)
+        able = [with_loop(target, fixed) for target in able]
     with processes_for(len(able)) as pool:
         found = survey(
             fixed,
@@ -106,6 +114,7 @@ def outlooks(
             lone=bool(link.has_host and sources and sinks),
             link=link,
             kinds=[wish.kind for wish in (*sources, *sinks)],
+            by_latency=token_loop,
             pool=pool,
             progress=lambda what, done, total: say(f"{what}, {done} of {total}"),
         )
@@ -150,6 +159,7 @@ def survey(
     lone: bool = False,
     link: HostLink = DEFAULT_LINK,
     kinds: Sequence[type[Interface]] = (),
+    by_latency: bool = False,
     pool: Pool = HERE,
     progress: Progress = lambda what, done, total: None,
 ) -> Iterator[Outlook]:
@@ -171,6 +181,8 @@ def survey(
         The host link.
     kinds
         Kinds of sources and sinks.
+    by_latency
+        Of two architectures that with the shorter latency is taken.
     pool
         What plans; this process by default.
     progress
@@ -213,7 +225,7 @@ def survey(
                 plan, _ = candidates.plan(
                     partial(_taken, found),
                     smallest=target_fps is not None,
-                    by_latency=goal == "latency",
+                    by_latency=by_latency or goal == "latency",
                 )
         except NnefHwError as error:
             yield _refused(target, one.clock, error)

@@ -3,9 +3,13 @@
 import re
 
 import numpy as np
+import pytest
 from cli_cases import MODEL, UNSTREAMED_MODELS
+from step_graphs import step
 
 from nnef_hw.boards import BOARDS
+from nnef_hw.errors import UsageError
+from nnef_hw.flow import survey
 from nnef_hw.frontend import save
 from nnef_hw.streaming.search import solver
 from nnef_hw.streaming.search.width import useful_widths
@@ -108,3 +112,37 @@ def test_networks_of_windows_step_by_step(cli, tmp_path, monkeypatch):
         (row,) = cli("plan", tmp_path / "taps.nnef.tgz", *arguments).json["boards"]
         cycles.append(row["cycles_per_inference"])
     assert cycles[1] <= cycles[0] / 3
+
+
+@pytest.mark.parametrize(
+    ("words", "luts", "blocks"),
+    [
+        ([], 840, 1),
+        (["--token-loop"], 840 + 560, 1 + 2),
+        (["--token-loop", "--link", "text_line"], 190 + 560, 2),
+    ],
+)
+def test_a_token_loop_takes_room(cli, tmp_path, monkeypatch, words, luts, blocks):
+    """Of a board, as when it is built; architectures are chosen by their latency."""
+
+    def planned(fixed, targets, *arguments, by_latency, **wishes):
+        [board] = targets
+        raise UsageError(f"{board.link_lut} LUTs, {board.link_bram} blocks, {by_latency}")
+
+    monkeypatch.setattr(survey, "survey", planned)
+    save(step(np.random.default_rng(3), size=2), tmp_path / "step.nnef.tgz")
+    found = cli("plan", "step.nnef.tgz", "--board", "icebreaker", *words)
+    assert f"{luts} LUTs, {blocks} blocks, {'--token-loop' in words}" in found.err
+
+
+def test_a_token_loop_that_cannot_be_is_refused(cli, tiny, tmp_path):
+    found = cli("plan", tiny / "tiny.nnef.tgz", "--board", "icebreaker", "--token-loop")
+    assert found.status == 2
+    assert "the network is no step of a language model" in found.err
+    save(step(np.random.default_rng(3), size=2), tmp_path / "step.nnef.tgz")
+    words = "plan", "step.nnef.tgz", "--board", "icebreaker"
+    found = cli(*words, "--link", "text_line")
+    assert found.status == 2
+    assert "nothing on the board writes any; give --token-loop" in found.err
+    found = cli(*words, "--token-loop", "--source", "i2s")
+    assert "--token-loop feeds all inputs, and the source i2s one of them" in found.err
