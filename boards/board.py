@@ -125,10 +125,6 @@ class Board(Target):
             (pll for pll in made if pll.output_mhz <= freq_mhz),
             key=lambda pll: pll.output_mhz, default=None)
 
-    def clock_below(self, freq_mhz: float) -> float:
-        """Return the fastest clock in MHz that can be made and is not above a frequency."""
-        return max((mhz for mhz in self.frequencies if mhz <= freq_mhz), default=self.input_mhz)
-
     def _clocks(self) -> dict[float, Pll | None]:
         if not self.has_pll:
             return {self.input_mhz: None}

@@ -12,6 +12,30 @@ __all__ = ["LineQueue", "PictureQueue"]
 LINES_THAT_WAIT = 2
 
 
+class _WholeBeats:
+    """Beats that are kept as they are, with their mark of a frame's end."""
+
+    def stored(self, payload):
+        """Return the part of a beat that is kept in block RAM."""
+        return payload.as_value()
+
+    def last(self, word, is_final):
+        """Return whether a word ends a frame, which may be the one at the greatest address."""
+        return word[-1]
+
+
+class _DataAlone:
+    """Beats of which the data is kept: a frame ends at the greatest address."""
+
+    def stored(self, payload):
+        """Return the part of a beat that is kept in block RAM."""
+        return payload.data.as_value()
+
+    def last(self, word, is_final):
+        """Return whether a word ends a frame, which may be the one at the greatest address."""
+        return is_final
+
+
 class _BlockQueue(wiring.Component):
     """Beats in block RAM, in their order: one per cycle in, and one out.
 
@@ -21,6 +45,8 @@ class _BlockQueue(wiring.Component):
         Beats: ``data`` and ``last``.
     depth : int
         How many there may be.
+    kept : _WholeBeats or _DataAlone
+        What is kept of a beat.
 
     Members
     -------
@@ -36,24 +62,16 @@ class _BlockQueue(wiring.Component):
 
     latency = 2
 
-    def __init__(self, layout, depth):
-        self.layout, self.depth = layout, depth
+    def __init__(self, layout, depth, kept):
+        self.layout, self.depth, self._kept = layout, depth, kept
         super().__init__({
             "i": In(stream.Signature(layout)), "o": Out(stream.Signature(layout)),
             "empty": Out(1),
         })
 
-    def _stored(self, payload):
-        """Return the part of a beat that is kept in block RAM."""
-        raise NotImplementedError
-
-    def _last(self, word, is_final):
-        """Return whether a word ends a frame, which may be the one at the greatest address."""
-        raise NotImplementedError
-
     def elaborate(self, platform):
         m = Module()
-        stored = self._stored(self.i.payload)
+        stored = self._kept.stored(self.i.payload)
         depth, width = self.depth, len(stored)
         m.submodules.memory = memory = TiledMemory(Tiling(depth, width, depth, width),
                                                    writable=True)
@@ -76,7 +94,7 @@ class _BlockQueue(wiring.Component):
             memory.read_address.eq(following),
             self.o.valid.eq(is_read),
             self.o.p.data.as_value().eq(memory.read_data),
-            self.o.p.last.eq(self._last(memory.read_data, is_final)),
+            self.o.p.last.eq(self._kept.last(memory.read_data, is_final)),
         ]
         # what is written in this cycle is not read in it
         m.d.sync += [first.eq(following), is_read.eq(left != 0), level.eq(left + pushes)]
@@ -95,13 +113,8 @@ class LineQueue(_BlockQueue):
     """
 
     def __init__(self, layout, line):
-        super().__init__(layout, 1 << max(4, (LINES_THAT_WAIT * line - 1).bit_length()))
-
-    def _stored(self, payload):
-        return payload.as_value()
-
-    def _last(self, word, is_final):
-        return word[-1]
+        depth = 1 << max(4, (LINES_THAT_WAIT * line - 1).bit_length())
+        super().__init__(layout, depth, _WholeBeats())
 
 
 class PictureQueue(_BlockQueue):
@@ -114,10 +127,4 @@ class PictureQueue(_BlockQueue):
     """
 
     def __init__(self, layout, beats):
-        super().__init__(layout, beats)
-
-    def _stored(self, payload):
-        return payload.data.as_value()
-
-    def _last(self, word, is_final):
-        return is_final
+        super().__init__(layout, beats, _DataAlone())

@@ -19,7 +19,37 @@ from nnef_hw.parts.readers.sdram_reader import GRANULE, SdramReader
 from nnef_hw.parts.readers.split_reader import SplitReader
 from nnef_hw.parts.streams.fifo import FIFO_REGISTERS, BlockFifo
 
-__all__ = ["FlashStore", "SdramStore", "Store", "find_store", "stores"]
+__all__ = ["FlashStore", "RowFinder", "SdramStore", "Store", "find_store", "stores"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowFinder:
+    """A memory any word of which may come next, so that integers choose which row of a table does.
+
+    Parameters
+    ----------
+    chip, clock_mhz
+        The memory, and its clock.
+    """
+
+    chip: SdramChip
+    clock_mhz: float
+
+    def reader(
+        self,
+        segments: Sequence[Segment],
+        first: int,
+        device: Device,
+        place_bits: tuple[tuple[int, int], ...],
+    ) -> RowReader:
+        """Return the reader of segments, of which so many come only once.
+
+        With the widths of the integers that choose rows, by input.
+        """
+        return RowReader(
+            chip=self.chip, clock_mhz=self.clock_mhz, words=max(x.end for x in segments),
+            ram=device.ram, segments=tuple(segments), first=first, place_bits=place_bits,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,22 +107,9 @@ class Store(ABC):
         """
 
     @property
-    def finds_rows(self) -> bool:
-        """Whether an integer may choose which row of a table comes."""
-        return False
-
-    def row_reader(
-        self,
-        segments: Sequence[Segment],
-        first: int,
-        device: Device,
-        place_bits: tuple[tuple[int, int], ...],
-    ) -> Reader:
-        """Return the reader of segments, of which so many come only once.
-
-        With the widths of the integers that choose rows, by input.
-        """
-        raise NotImplementedError(f"{self.kind} finds no rows")
+    def rows(self) -> RowFinder | None:
+        """The finder of rows of tables that integers choose; None if the memory has none."""
+        return None
 
     @abstractmethod
     def fits(self, words: int) -> bool:
@@ -243,20 +260,9 @@ class SdramStore(Store):
         return f"CAS latency {self.chip.cas_latency(self.clock_mhz)}"
 
     @property
-    def finds_rows(self) -> bool:
-        return self.chip.width == BEAT_BITS
-
-    def row_reader(
-        self,
-        segments: Sequence[Segment],
-        first: int,
-        device: Device,
-        place_bits: tuple[tuple[int, int], ...],
-    ) -> RowReader:
-        return RowReader(
-            chip=self.chip, clock_mhz=self.clock_mhz, words=max(x.end for x in segments),
-            ram=device.ram, segments=tuple(segments), first=first, place_bits=place_bits,
-        )  # fmt: skip
+    def rows(self) -> RowFinder | None:
+        is_found = self.chip.width == BEAT_BITS
+        return RowFinder(chip=self.chip, clock_mhz=self.clock_mhz) if is_found else None
 
     def reader(
         self, words: int, device: Device, once: int = 0, queue_words: int = 0

@@ -62,8 +62,8 @@ def fed(design: Design, target: Target, clock_mhz: float | None) -> Iterator[Eng
     for store in stores(target, clock_mhz or target.clock_mhz):
         is_long = _has_long_tables(design)
         own = design.changed(
-            store=store, keeps_tables=is_long and not store.finds_rows,
-            addresses_tables=is_long and store.finds_rows,
+            store=store, keeps_tables=is_long and store.rows is None,
+            addresses_tables=is_long and store.rows is not None,
         )  # fmt: skip
         plans = list(rings(own, target, clock_mhz, fast))
         if not plans:

@@ -63,9 +63,10 @@ class Packets:
             return None
         device = self.program.placement.device
         if self.segments is not None:
+            assert self.store.rows is not None, "tables are addressed where rows are found"
             sources = self.program.placement.network.sources
             ports = sorted({x.port for x in self.segments.found if x.port is not None})
-            return self.store.row_reader(
+            return self.store.rows.reader(
                 self.segments.found, self.segments.first, device,
                 tuple((port, sources[port].port.bits) for port in ports),
             )  # fmt: skip
