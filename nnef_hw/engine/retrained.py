@@ -150,14 +150,14 @@ def _misfits(design: Design) -> Iterator[str]:
             for what in layer.missing(design.program.units.of(layer)):
                 yield f"layer {layer.name!r} {what}"
                 return
-        bits = max(design.program.factors(layer), default=1).bit_length()
+        bits = max(design.program.scales.factors(layer), default=1).bit_length()
         if bits > (most := engine.requantizer.factor_bits):
             yield f"layer {layer.name!r} takes factors of {bits} bits, there are {most}"
             return
         if rounding is not None:
             least = rounding.least_shift
             shifts = range(least, least + (1 << rounding.more_shift_bits))
-            if far := {*design.program.shifts(layer)}.difference(shifts):
+            if far := {*design.program.scales.shifts(layer)}.difference(shifts):
                 yield (
                     f"layer {layer.name!r} takes a shift of {min(far)}, there are {least} to "
                     f"{shifts[-1]}"

@@ -223,7 +223,7 @@ def test_factors_are_rounded(fix, rng):
     """A shift that the bitstream does not have loses the lowest bits of its factors."""
     graph, device = fix(network(rng)), find_board("icebreaker").device
     design = Design(lower(graph, device), Shape(4, 4), device, 128)
-    kept = {**design.engine.kept, "shift": design.program.shift - 2}
+    kept = {**design.engine.kept, "shift": design.program.scales.shift - 2}
     small = design.engine.with_kept({**kept, "residual_shift": design.program.residual_shift - 1})
     found = fit_shifts(graph, replace(design, existing=small))
     before, after = (

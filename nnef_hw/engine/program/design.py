@@ -199,10 +199,12 @@ class Design:
                 own = layer.constants(self.program.units.of(layer))
                 found += [*own, *[0] * (len(layer.bias(self.shape)) - len(own))]
                 continue
-            factors = self.program.factors(layer)
+            factors = self.program.scales.factors(layer)
             farther = [0] * len(factors)
             if rounding is not None:
-                farther = [shift - rounding.least_shift for shift in self.program.shifts(layer)]
+                farther = [
+                    shift - rounding.least_shift for shift in self.program.scales.shifts(layer)
+                ]
             biases = layer.bias(self.shape) - self._offsets(layer)
             for bias, factor, shift in zip(biases, factors, farther, strict=True):
                 above = factor | shift << engine.requantizer.factor_bits

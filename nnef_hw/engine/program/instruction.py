@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
+from nnef_hw.engine.layers.layer import Image
 from nnef_hw.engine.layers.nest import Nest
 from nnef_hw.parts.engine.array import ArrayUse
+from nnef_hw.parts.engine.border import Sent
 from nnef_hw.parts.engine.codes import Bank
 from nnef_hw.parts.engine.fields import Record
 from nnef_hw.parts.engine.program import Kind
 from nnef_hw.parts.engine.sequencer import OperandPlaces, PixelPlace, ReadPlace, WritePlace
 
-__all__ = ["Instruction", "first_places"]
+__all__ = ["Instruction", "first_places", "sent_words"]
 
 RecordT = TypeVar("RecordT", bound=Record)
 
@@ -79,3 +81,11 @@ def first_places(nest: Nest) -> Sequence[Record]:
         OperandPlaces(weight=starts["weight"], constant=starts["constant"]),
         PixelPlace(y=starts["y"], x=starts["x"]),
     ]  # fmt: skip
+
+
+def sent_words(image: Image, lanes: int, frames: int = 1) -> Sent:
+    """Return how words become codes."""
+    return Sent(
+        pixels=frames * image.pixels - 1, blocks=image.blocks(lanes) - 1,
+        last_lanes=(image.channels - 1) % lanes,
+    )  # fmt: skip

@@ -5,27 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import accumulate
-from typing import NamedTuple
 
 from nnef_hw.engine.layers.contraction import ContractionLayer
-from nnef_hw.engine.layers.layer import EngineLayer, Image, Most, Places, Shape
+from nnef_hw.engine.layers.layer import EngineLayer, Shape
 from nnef_hw.engine.layers.nest import LayerPart
 from nnef_hw.engine.layers.unit import UnitLayer
 from nnef_hw.engine.memory.placement import Placement, Step
+from nnef_hw.engine.program.division import Division, Run
 from nnef_hw.engine.program.following import Part, followers
-from nnef_hw.engine.program.instruction import Instruction, first_places
+from nnef_hw.engine.program.instruction import Instruction, first_places, sent_words
+from nnef_hw.engine.program.scales import Scales
 from nnef_hw.engine.program.units import Units
-from nnef_hw.engine.program.weights import contents, packed, weights_read
-from nnef_hw.errors import TargetError
+from nnef_hw.engine.program.weights import contents, weights_read
 from nnef_hw.parts.engine.array import Padding, Results
-from nnef_hw.parts.engine.border import Batched, Loaded, PortNumber, Sent
+from nnef_hw.parts.engine.border import Batched, Loaded, PortNumber
 from nnef_hw.parts.engine.codes import Bank
 from nnef_hw.parts.engine.contraction import Contracting
 from nnef_hw.parts.engine.engine import Engine
 from nnef_hw.parts.engine.fields import Record
 from nnef_hw.parts.engine.narrow import WeightWidth
-from nnef_hw.parts.engine.program import MOST_CONSTANTS, Kind
+from nnef_hw.parts.engine.program import Kind
 from nnef_hw.parts.engine.requantizer import Requantized, Rounding
 from nnef_hw.parts.engine.residual import (
     RESIDUAL_CYCLES,
@@ -44,31 +43,7 @@ from nnef_hw.parts.engine.supply import PacketSizes
 from nnef_hw.parts.engine.tables import LookUp
 from nnef_hw.parts.engine.units import UnitNumber
 
-__all__ = ["Program", "Run"]
-
-
-class Run(NamedTuple):
-    """A layer, for some frames: their number, and instructions.
-
-    Attributes
-    ----------
-    step, layer
-        What runs.
-    parts
-        What it is divided into.
-    weight, constant
-        First ones of the layer, of all weights and constants.
-    """
-
-    step: Step
-    layer: EngineLayer
-    parts: list[LayerPart]
-    weight: int
-    constant: int
-
-    def follows(self, part: int, placement: Placement) -> bool:
-        """Whether a part need not wait for results of the one before."""
-        return part > 0 and not placement.meets(self.layer, part)
+__all__ = ["Program"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,32 +125,28 @@ class Program:
 
     def is_packed(self, layer: EngineLayer) -> bool:
         """Whether two words of a layer's weights are one in memory."""
-        return self.packs_weights and layer.has_narrow_weights
+        return self.division.is_packed(layer)
 
     @cached_property
-    def rounds_twice(self) -> bool:
-        """Whether results have shifts of their own, before which some are rounded, too."""
-        return any(layer.scale.shifts for layer in self.layers)
+    def division(self) -> Division:
+        """The layers, divided into parts."""
+        return Division(self.placement, self.ring_words, self.packs_weights)
+
+    @property
+    def parts(self) -> tuple[list[LayerPart], ...]:
+        """Parts of each layer: :attr:`.Division.parts`."""
+        return self.division.parts
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """Runs of layers, in their order; first those that run once, before the first frame."""
+        return self.division.runs
 
     @cached_property
-    def shift(self) -> int:
-        """Shift behind the factors of all layers; where results have their own, that before."""
-        if self.existing is not None:
-            return self.existing.requantizer.shift
-        scales = [layer.scale for layer in self.layers]
-        return max(x.fraction_bits if self.rounds_twice else x.shift for x in scales)
-
-    def factors(self, layer: EngineLayer) -> list[int]:
-        """Return the factors of everything of a layer that has a bias, for that shift."""
-        if self.rounds_twice:
-            return layer.per_result(layer.scale.factors(self.shift).mult, self.shape, 1)
-        up = self.shift - layer.scale.shift
-        return layer.per_result([mult << up for mult in layer.scale.mult], self.shape, 1 << up)
-
-    def shifts(self, layer: EngineLayer) -> list[int]:
-        """Return the shifts behind, of an engine whose results have their own."""
-        found = layer.scale.factors(self.shift).shifts
-        return layer.per_result(found, self.shape, min(found))
+    def scales(self) -> Scales:
+        """Factors and shifts that results are brought to codes with."""
+        shift = None if self.existing is None else self.existing.requantizer.shift
+        return Scales(self.layers, self.shape, shift)
 
     @cached_property
     def tables(self) -> list[tuple[int, ...]]:
@@ -218,103 +189,10 @@ class Program:
         fast = (x for x in RESIDUAL_CYCLES if all(words >= x * n for words, n in passes))
         return next(fast, 1)
 
-    @cached_property
-    def parts(self) -> tuple[list[LayerPart], ...]:
-        """Parts that each layer is divided into: with a ring, so that two parts have room in it.
-
-        Of the first frame, where layers run for one after the other.
-        """
-        found: list[list[LayerPart]] = []
-        weight = constant = 0
-        for n, layer in enumerate(self.layers):
-            frames = 1 if n < self.placement.frame_by_frame else self.placement.batch
-            parts = self._parts(Step(Kind.RUN, n, 0, frames), weight, constant)
-            longest = max(len(part.weights) for part in parts)
-            if self.ring_words and longest > self.ring_words:
-                raise TargetError(
-                    f"layer {layer.name!r}: a pass takes {longest:,} words of weights, and the "
-                    f"ring has {self.ring_words:,}",
-                    remedy="take a larger array, or a larger ring",
-                )
-            weight += parts[-1].weights.stop
-            constant += parts[-1].constants.stop * self.shape.results
-            found.append(parts)
-        return tuple(found)
-
-    def _parts(self, step: Step, weight: int, constant: int) -> list[LayerPart]:
-        """Return the parts of a layer for some frames, and with its first weight and constant."""
-        layer, together = self.layers[step.n], self.shape.results
-        most, is_packed = None, self.is_packed(layer)
-        together_in_memory = 1 + is_packed
-        if self.ring_words:
-            words = together_in_memory * self.ring_words // 2
-            most = Most(words, together * MOST_CONSTANTS)
-        read, *others = self.placement.places_read(layer, step.first)
-        write = self.placement.place(layer.tensor, step.first)
-        places = Places(read, together_in_memory * weight, constant, write, tuple(others))
-        if not layer.loops_over_frames:
-            parts = [
-                part
-                for n in range(step.frames)
-                for part in layer.parts(self.shape, self._shifted(layer, places, n), most)
-            ]
-        else:
-            parts = layer.parts(self.shape, places, most)
-        if is_packed:
-            parts = packed(parts)
-        if self.placement.batch > 1:
-            parts = self._batched(layer, parts, step.frames)
-        return [part.grouped(together) for part in parts]
-
-    @cached_property
-    def runs(self) -> tuple[Run, ...]:
-        """Runs of layers, in their order; first those that run once, before the first frame."""
-        weights = [0, *accumulate(parts[-1].weights.stop for parts in self.parts)]
-        constants = [0, *accumulate(parts[-1].constants.stop for parts in self.parts)]
-        found = []
-        for step in (*self.placement.beginnings, *self.placement.sequence):
-            if step.kind != Kind.RUN:
-                continue
-            layer, parts = self.layers[step.n], self.parts[step.n]
-            tensors = {*layer.operands, layer.tensor}
-            if any(
-                self.placement.place(name, step.first) != self.placement.places[name]
-                for name in tensors
-            ):
-                first = constants[step.n] * self.shape.results
-                parts = self._parts(step, weights[step.n], first)
-            found.append(Run(step, layer, parts, weights[step.n], constants[step.n]))
-        return tuple(found)
-
-    @cached_property
-    def first_runs(self) -> tuple[Run, ...]:
-        """Runs that happen once, before the first frame."""
-        return self.runs[: len(self.placement.beginnings)]
-
     @property
     def first(self) -> int:
         """Number of the first instruction of a frame: those before it run once."""
-        return sum(len(run.parts) for run in self.first_runs)
-
-    def _batched(self, layer: EngineLayer, parts: list[LayerPart], frames: int) -> list[LayerPart]:
-        """Return the parts of a layer for frames of a batch."""
-        if not layer.loops_over_frames:
-            return [part.batched(1, 0, 0) for part in parts]
-        write = self.placement.tensor_words[layer.tensor]
-        reads = [self.placement.tensor_words[layer.part_operand(n)] for n in range(len(parts))]
-        return [
-            part.batched(frames, words * (self.shape.lanes if part.nest.in_codes else 1), write)
-            for words, part in zip(reads, parts, strict=True)
-        ]
-
-    def _shifted(self, layer: EngineLayer, places: Places, frame: int) -> Places:
-        """Return the places of a frame behind the first one."""
-        words = self.placement.tensor_words
-        read, *others = (frame * words[name] for name in layer.read_tensors)
-        return places._replace(
-            read=places.read + read, write=places.write + frame * words[layer.tensor],
-            others=tuple(map(sum, zip(places.others, others, strict=True))),
-        )  # fmt: skip
+        return sum(len(run.parts) for run in self.division.first_runs)
 
     def outline(self, layer: EngineLayer) -> str:
         """Return the facts of a layer that are in hardware, or decide about places and order."""
@@ -402,7 +280,7 @@ class Program:
         sizes = [PacketSizes(constants=len(part.constants))] if self.ring_words else []
         return Instruction(Kind.STREAM, (
             *self._bank(self.placement.places[layer.operand]),
-            _sent(layer.source, self.shape.lanes, run.step.frames), *number,
+            sent_words(layer.source, self.shape.lanes, run.step.frames), *number,
             *self.units.records(layer), *sizes, *first_places(part.nest),
         ), part.nest, constants=_moved(part.constants, run.constant))  # fmt: skip
 
@@ -415,7 +293,7 @@ class Program:
             Requantized(zero_point=scale.zero_point, low=scale.low, high=scale.high),
             *self._residual(layer, run.step.first), *self._function(layer),
         ]  # fmt: skip
-        if self.rounds_twice:
+        if self.scales.rounds_twice:
             common.append(Rounding(rounds_once=not scale.twice))
         for n, part in enumerate(run.parts):
             own = [*(part.records or layer.records(self.shape)), *common]
@@ -445,7 +323,7 @@ class Program:
 
     def _send(self, step: Step) -> Instruction:
         sink = self.placement.network.sinks[step.n]
-        sent = _sent(sink.image, self.shape.lanes)
+        sent = sent_words(sink.image, self.shape.lanes)
         return Instruction(Kind.SEND, (
             *self._port(step.n), *self._bank(self.placement.places[sink.tensor]),
             *([Batched(frames=step.frames - 1)] if self.placement.batch > 1 else []),
@@ -469,7 +347,7 @@ class Program:
         Those that run once are before the first one.
         """
         numbers = {(x.kind, x.n): n for n, x in enumerate(self.placement.turn)}
-        runs = iter(self.runs[len(self.first_runs) :])
+        runs = iter(self.runs[len(self.division.first_runs) :])
         found: list[int] = [-1] * self.first
         for n, step in enumerate(self.placement.sequence):
             number = numbers[step.kind, step.n] if self.placement.frame_by_frame else n
@@ -523,14 +401,6 @@ class Program:
             ),
             AddedLimits(sum_low=residual.low, sum_high=residual.high),
         ]  # fmt: skip
-
-
-def _sent(image: Image, lanes: int, frames: int = 1) -> Sent:
-    """Return how words become codes."""
-    return Sent(
-        pixels=frames * image.pixels - 1, blocks=image.blocks(lanes) - 1,
-        last_lanes=(image.channels - 1) % lanes,
-    )  # fmt: skip
 
 
 def _moved(places: range, by: int) -> range:

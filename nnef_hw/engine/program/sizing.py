@@ -81,8 +81,8 @@ def size_engine(program: Program) -> Engine:
 def _features(program: Program) -> Iterator[Feature]:
     """Yield the features of an engine for a program, in the order of fields."""
     run = [x for x in program.instructions if x.nest is not None]
-    if program.rounds_twice:
-        shifts = [shift for layer in program.layers for shift in program.shifts(layer)]
+    if program.scales.rounds_twice:
+        shifts = [shift for layer in program.layers for shift in program.scales.shifts(layer)]
         more = max(shifts) - min(shifts)
         yield SecondRounding(least_shift=min(shifts), more_shift_bits=more.bit_length())
     if program.residual_shift:
@@ -174,7 +174,7 @@ def _supply(program: Program) -> Supply:
 def _requantizer(
     program: Program, array: MultiplierArray, features: Sequence[Feature]
 ) -> SharedRequantizer:
-    factors = [factor for layer in program.layers for factor in program.factors(layer)]
+    factors = [factor for layer in program.layers for factor in program.scales.factors(layer)]
     bits, together = max(factors, default=1).bit_length(), array.results
     cycles = program.result_cycles
     digit_bits = min(_DIGITS, bits) if cycles == 1 else -(-bits // (cycles - 1))
@@ -183,7 +183,7 @@ def _requantizer(
         spare = -together * (array.acc_bits + bits + sum(more)) % BEAT_BITS
         bits += min(spare // together, -bits % digit_bits)
     return SharedRequantizer(
-        factor_bits=bits, shift=program.shift, digit_bits=digit_bits, cycles=cycles,
+        factor_bits=bits, shift=program.scales.shift, digit_bits=digit_bits, cycles=cycles,
         holds_places=program.dense and cycles > 1,
     )  # fmt: skip
 

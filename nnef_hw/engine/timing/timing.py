@@ -11,8 +11,8 @@ from nnef_hw.engine.layers.network import Sink
 from nnef_hw.engine.layers.unit import UnitLayer
 from nnef_hw.engine.memory.placement import Step
 from nnef_hw.engine.program.design import Design
+from nnef_hw.engine.program.division import Run
 from nnef_hw.engine.program.issue import Issue
-from nnef_hw.engine.program.program import Run
 from nnef_hw.engine.timing.arrivals import Arrivals
 from nnef_hw.engine.timing.feed import Feed
 from nnef_hw.engine.timing.passage import passage_cycles
@@ -159,12 +159,12 @@ class _Frames:
         """
         program = self._design.program
         if end < 0:
-            for run in program.first_runs:
+            for run in program.division.first_runs:
                 end = self._run(run, end)
         self._steps.clear()
         self.waits[:] = [0] * program.first
         self.inputs.clear()
-        runs = iter(program.runs[len(program.first_runs) :])
+        runs = iter(program.runs[len(program.division.first_runs) :])
         for step in self._design.placement.sequence:
             if step.kind == Kind.LOAD:
                 end = self._load(step, end)
