@@ -22,13 +22,12 @@ from nnef_hw.boards.hardware.frames import (
 )
 from nnef_hw.boards.hardware.link import PacketLink
 from nnef_hw.boards.hardware.loader import ImageLoader
-from nnef_hw.boards.hardware.phy import MIN_BYTE_CYCLES, pin_members
+from nnef_hw.boards.hardware.phy import MIN_BYTE_CYCLES, CorePins
 from nnef_hw.boards.hardware.replay import Replayer
 from nnef_hw.boards.hardware.tokens.writer import TextWriter
 from nnef_hw.boards.interfaces import DEFAULT_LINK
 from nnef_hw.host.protocol import LOST_BITS, RATIO_CYCLES, identity_payload
 from nnef_hw.rtl.base.reset import WithReset
-from nnef_hw.rtl.readers.pads import connect_pads, pad_ports
 from nnef_hw.rtl.streams.fork import Fork
 from nnef_hw.rtl.streams.stream import Fifo
 
@@ -150,7 +149,6 @@ class LinkedCore(wiring.Component):
             raise ValueError(f"idle_cycles of {idle_cycles} is no more than two bytes on the line")
         self.idle_cycles = idle_cycles
         self.latency = self.phy.latency + PacketLink.latency + 1
-        self.pads = getattr(accelerator, "pads", ())
         self.with_image = "image" in accelerator.signature.members
         self.sources = {name: _made(source, clk_hz, self.layouts[name])
                         for name, source in sources.items()}
@@ -165,21 +163,14 @@ class LinkedCore(wiring.Component):
         if has_own_clock and needs_time:
             raise ValueError(f"{needs_time} need a clock that is known before routing")
         self.is_crossed = has_own_clock and link.keeps_time
-        self.pins = pin_members(link, self.phy)
-        self.wired = dict.fromkeys(self.pins, self.phy)
-        made = [*zip(sources.values(), self.sources.values(), strict=True)]
+        made = [(link, self.phy), *zip(sources.values(), self.sources.values(), strict=True)]
         for name, found in sinks.items():
             made += zip(found, self.sinks[name], strict=True)
-        for interface, component in made:
-            members = pin_members(interface, component)
-            if taken := members.keys() & self.pins.keys():
-                raise ValueError(f"several interfaces have pins {sorted(taken)}")
-            self.pins |= members
-            self.wired |= dict.fromkeys(members, component)
-        self.wires = {group: component for _, component in made
-                       for group in getattr(component, "pads", ())}
+        self.joined = CorePins(accelerator, made)
+        self.pins, self.pads = self.joined.pins, self.joined.pads
+        self.wires = self.joined.wires
         super().__init__({"reset": In(1), **({"board_reset": In(1)} if has_own_clock else {}),
-                          **self.pins, "led": Out(1), **pad_ports((*self.pads, *self.wires))})
+                          **self.pins, "led": Out(1), **self.joined.pad_ports})
 
     def elaborate(self, platform):
         m = Module()
@@ -194,14 +185,9 @@ class LinkedCore(wiring.Component):
             long_wires=self.long_wires)
         m.submodules.link = WithReset(link, self.reset)
         self._join(m, link)
-        for name, member in self.pins.items():
-            inner, outer = getattr(self.wired[name], name), getattr(self, name)
-            m.d.comb += inner.eq(outer) if member.flow == In else outer.eq(inner)
+        self.joined.connect(m, self)
 
         accelerator = self.accelerator
-        connect_pads(m, self.pads, accelerator, self)
-        for group, component in self.wires.items():
-            connect_pads(m, [group], component, self)
         if self.pads:
             m.d.comb += link.memory_error.eq(accelerator.memory_error)
         if "restart" in accelerator.signature.members:

@@ -5,10 +5,9 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from nnef_hw.boards.hardware.phy import pin_members
+from nnef_hw.boards.hardware.phy import CorePins
 from nnef_hw.errors import TargetError
 from nnef_hw.rtl.base.reset import WithReset
-from nnef_hw.rtl.readers.pads import connect_pads, pad_ports
 from nnef_hw.rtl.streams.fork import Fork
 
 __all__ = ["LoneCore"]
@@ -81,28 +80,15 @@ class LoneCore(wiring.Component):
         made = [*zip(sources.values(), self.sources.values(), strict=True)]
         for name, found in sinks.items():
             made += zip(found, self.sinks[name], strict=True)
-        self.pins, self.wired = {}, {}
-        for interface, component in made:
-            members = pin_members(interface, component)
-            if taken := members.keys() & self.pins.keys():
-                raise ValueError(f"several interfaces have pins {sorted(taken)}")
-            self.pins |= members
-            self.wired |= dict.fromkeys(members, component)
-        self.pads = getattr(accelerator, "pads", ())
-        self.wires = {group: component for _, component in made
-                      for group in getattr(component, "pads", ())}
-        super().__init__({"reset": In(1), **self.pins, "led": Out(1),
-                          **pad_ports((*self.pads, *self.wires))})
+        self.joined = CorePins(accelerator, made)
+        self.pins, self.pads = self.joined.pins, self.joined.pads
+        self.wires = self.joined.wires
+        super().__init__({"reset": In(1), **self.pins, "led": Out(1), **self.joined.pad_ports})
 
     def elaborate(self, platform):
         m = Module()
-        for name, member in self.pins.items():
-            inner, outer = getattr(self.wired[name], name), getattr(self, name)
-            m.d.comb += inner.eq(outer) if member.flow == In else outer.eq(inner)
+        self.joined.connect(m, self)
         accelerator = self.accelerator
-        connect_pads(m, self.pads, accelerator, self)
-        for group, component in self.wires.items():
-            connect_pads(m, [group], component, self)
         restart = Signal(init=1)
         m.d.sync += restart.eq(self.reset)
         if "restart" in accelerator.signature.members:

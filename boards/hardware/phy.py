@@ -20,9 +20,9 @@ from amaranth.lib.wiring import In, Out
 
 from nnef_hw.boards.hardware.uart import UartReceiver, UartTransmitter, receiver_latency
 from nnef_hw.boards.interfaces import Direction, PinUse
-from nnef_hw.rtl.readers.pads import pad_ports
+from nnef_hw.rtl.readers.pads import connect_pads, pad_ports
 
-__all__ = ["MIN_BYTE_CYCLES", "UartPhy", "pin_members"]
+__all__ = ["MIN_BYTE_CYCLES", "CorePins", "UartPhy", "pin_members"]
 
 MIN_BYTE_CYCLES = 16
 
@@ -50,6 +50,58 @@ def pin_members(interface, component):
         raise ValueError(f"{interface.title} says that its pins are {dict(interface.pins)}, and "
                          f"its component has {found}")
     return members
+
+
+class CorePins:
+    """Pins and pads of a board's core, each with the component inside that it belongs to.
+
+    Parameters
+    ----------
+    accelerator : wiring.Component
+        May have ``pads`` of memories.
+    made : Iterable[tuple[Interface, wiring.Component]]
+        Every interface, and its component.
+
+    Attributes
+    ----------
+    pins : dict[str, wiring.Member]
+        Members of the core for all pins.
+    pads : Sequence[Pads]
+        Those of the accelerator's memories.
+    wires : dict[Pads, wiring.Component]
+        Those of wires that components pull low.
+
+    Raises
+    ------
+    ValueError
+        If two interfaces have a pin of the same name.
+    """
+
+    def __init__(self, accelerator, made):
+        self.accelerator = accelerator
+        self.pads = getattr(accelerator, "pads", ())
+        self.pins, self.wires, self._owners = {}, {}, {}
+        for interface, component in made:
+            members = pin_members(interface, component)
+            if taken := members.keys() & self.pins.keys():
+                raise ValueError(f"several interfaces have pins {sorted(taken)}")
+            self.pins |= members
+            self._owners |= dict.fromkeys(members, component)
+            self.wires |= dict.fromkeys(getattr(component, "pads", ()), component)
+
+    @property
+    def pad_ports(self):
+        """Members of the core for all pads."""
+        return pad_ports((*self.pads, *self.wires))
+
+    def connect(self, m, core):
+        """Connect the core's members to what they belong to."""
+        for name, member in self.pins.items():
+            inner, outer = getattr(self._owners[name], name), getattr(core, name)
+            m.d.comb += inner.eq(outer) if member.flow == In else outer.eq(inner)
+        connect_pads(m, self.pads, self.accelerator, core)
+        for group, component in self.wires.items():
+            connect_pads(m, [group], component, core)
 
 
 class UartPhy(wiring.Component):

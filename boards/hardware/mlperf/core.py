@@ -8,10 +8,9 @@ from amaranth.lib.wiring import In, Out
 from nnef_hw.boards.hardware.mlperf.engine import RunEngine
 from nnef_hw.boards.hardware.mlperf.program import Condition, runner_program
 from nnef_hw.boards.hardware.mlperf.sequencer import Sequencer
-from nnef_hw.boards.hardware.phy import pin_members
+from nnef_hw.boards.hardware.phy import CorePins
 from nnef_hw.errors import TargetError
 from nnef_hw.rtl.base.reset import WithReset
-from nnef_hw.rtl.readers.pads import connect_pads, pad_ports
 from nnef_hw.rtl.streams.stream import Fifo
 
 __all__ = ["RunnerCore"]
@@ -66,8 +65,6 @@ class RunnerCore(wiring.Component):
 
     has_own_clock = False
     """Whether the accelerator has another clock: the board tells the time by it."""
-    wires = ()
-    """Groups of pads that sources and sinks have: there are none."""
 
     def __init__(
         self, accelerator, *, clk_hz, link, frames, long_wires=False, manifest_hash=b"", **others
@@ -84,7 +81,9 @@ class RunnerCore(wiring.Component):
         self.accelerator = accelerator
         self.long_wires = long_wires
         self.phy = link.hardware_class()(**link.parameters(clk_hz))
-        self.pads = getattr(accelerator, "pads", ())
+        self.joined = CorePins(accelerator, [(link, self.phy)])
+        self.pins, self.pads = self.joined.pins, self.joined.pads
+        self.wires = self.joined.wires
         facts = link.facts(clk_hz)
         self.engine = RunEngine(
             accelerator.i.payload.shape(), accelerator.o.payload.shape(), facts,
@@ -94,15 +93,12 @@ class RunnerCore(wiring.Component):
             is_distance=facts.formats.distance is not None,
             with_memory=bool(self.pads)))
         self.latency = self.phy.latency + Sequencer.latency
-        self.pins = pin_members(link, self.phy)
-        super().__init__({"reset": In(1), **self.pins, "led": Out(1), **pad_ports(self.pads)})
+        super().__init__({"reset": In(1), **self.pins, "led": Out(1), **self.joined.pad_ports})
 
     def elaborate(self, platform):
         m = Module()
         m.submodules.phy = WithReset(self.phy, self.reset)
-        for name, member in self.pins.items():
-            inner, outer = getattr(self.phy, name), getattr(self, name)
-            m.d.comb += inner.eq(outer) if member.flow == In else outer.eq(inner)
+        self.joined.connect(m, self)
         sequencer = self.sequencer
         m.submodules.sequencer = WithReset(sequencer, self.reset)
         wiring.connect(m, self.phy.o, sequencer.i_rx)
@@ -118,7 +114,6 @@ class RunnerCore(wiring.Component):
             sequencer.time_digit.eq(engine.time_digit),
         ]
         accelerator = self.accelerator
-        connect_pads(m, self.pads, accelerator, self)
         if self.pads:
             m.d.comb += engine.memory_error.eq(accelerator.memory_error)
         restart = Signal(init=1)
