@@ -206,7 +206,7 @@ def survey(
         # A refusal names them all.
         named = replace(one.target, name=names)
         jobs[key] = pool.submit(
-            plan_target, fixed, key[0], named, one.clock, target_fps, one.slower
+            plan_target, fixed, key[0], named, one.clock, target_fps, one.slower, by_latency
         )  # fmt: skip
     for count, _ in enumerate(as_done(list(jobs.values()))):
         progress("planning", count + 1, len(jobs))
@@ -270,17 +270,21 @@ def plan_target(
     clock_mhz: float,
     target_fps: float | None,
     slower: Sequence[float] | None = None,
+    by_latency: bool = False,
 ) -> AcceleratorPlan | NnefHwError:
     """Plan a fixed graph with one architecture; return why not, if it does not fit.
 
-    With slower clocks to try, the plan whose result comes soonest.
+    With slower clocks to try, the plan whose result comes soonest; with ``by_latency`` that of the
+    clock, and of the rate if there is one.
     """
     architecture = find_architecture(arch)
     try:
         if slower is not None:
-            return soonest_plan(architecture, fixed, target, slower, clock_mhz=clock_mhz)[1]
+            return soonest_plan(
+                architecture, fixed, target, slower, clock_mhz=clock_mhz, by_latency=by_latency
+            )[1]
         plan: AcceleratorPlan = architecture.plan(
-            fixed, target, clock_mhz=clock_mhz, target_fps=target_fps
+            fixed, target, clock_mhz=clock_mhz, target_fps=target_fps, by_latency=by_latency
         )
     except NnefHwError as error:
         return error
