@@ -165,7 +165,7 @@ def test_features_of_a_microphone_on_a_board(rng):
 
 @pytest.mark.verilator
 def test_a_board_tells_what_it_has_lost(rng):
-    """An accelerator that no plan would allow: it takes a third of the samples that come."""
+    """An accelerator that no plan would allow: it does not take all samples that come."""
     front = LogMel(rate=8_000, window=32, hop=16, points=256, bands=4, high=4_000.0)
     requant = choose_log_mel(front, QType(8, signed=True, scale=1 / 255, zero_point=-128))
     board = find_board("icebreaker")
@@ -189,6 +189,6 @@ def test_a_board_tells_what_it_has_lost(rng):
         came = (transport.cycles - begin) // sample_cycles
         taken = (counters.frames + 1) * 16
         assert abs(came - taken - QUEUE - counters.lost) <= 16
-        assert counters.lost > 100
+        assert counters.lost > 50
         host.abort()
         assert host.counters().lost == 0

@@ -237,6 +237,10 @@ class FlashReader(Reader):
         """Rate that is never above that of a whole image."""
         return 2e6 * self.clock_mhz / self.word_cycles
 
+    def image_cycles(self, words: int | None = None) -> int:
+        """Cycles from ``start`` to the last of so many words, for a consumer that never pauses."""
+        return self.first_word_cycles + ((words or self.words) - 1) * self.word_cycles
+
     def words_from(self) -> FlashWords:
         """Return the prediction, from the first cycle after a reset on."""
         return FlashWords(self) if self.queue is None else QueuedFlashWords(self)

@@ -177,6 +177,12 @@ class SdramReader(Reader):
         behind = self.queue.latency + _OUTPUT_LATENCY
         return 1 + self.active_cycles + self.first_read_cycles + behind
 
+    @property
+    def words_per_cycle(self) -> float:
+        """Mean rate in a long image, for a consumer that takes a word per cycle."""
+        bursts = 1 - self.refresh_command_cycles / self.refresh_cycles
+        return bursts * self.burst / self.burst_cycles(self.burst)
+
     def words_from(self) -> SdramWords:
         """Return the prediction, from the first cycle after a reset on."""
         return SdramWords(self)
