@@ -51,6 +51,7 @@ AMD7 = Amd7(
     logic_words=64,
     lut_share=0.55,
     stream_share=0.7,
+    loop_lut=(720, 0),
     ip_clock_mhz=100.0,
     define="NNEF_HW_AMD7",
     pll="nnef_hw.boards.hardware.pll:Amd7Mmcm",

@@ -45,6 +45,7 @@ ARORA = Arora(
     logic_words=16,
     lut_share=0.67,
     stream_share=0.75,
+    loop_lut=(720, 0),
     ip_clock_mhz=50.0,
     define="NNEF_HW_ARORA",
     pll="nnef_hw.boards.hardware.pll:AroraPll",

@@ -46,6 +46,7 @@ ECP5 = Ecp5(
     logic_words=48,
     lut_share=0.55,
     stream_share=0.7,
+    loop_lut=(720, 0),
     ip_clock_mhz=60.0,
     define="NNEF_HW_ECP5",
     pll="nnef_hw.boards.hardware.pll:Ecp5Pll",

@@ -136,11 +136,11 @@ class Family(ABC):
     logic_words: int
     lut_share: float
     stream_share: float
+    loop_lut: tuple[int, int]
     ip_clock_mhz: float
     define: str
     pll: str
     toolchain: str
-    loop_lut: tuple[int, int] = (720, 0)
 
     @abstractmethod
     def product_share(self, digits: int, width: int) -> float:

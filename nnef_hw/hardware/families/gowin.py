@@ -40,6 +40,7 @@ GOWIN = Gowin(
     logic_words=16,
     lut_share=0.67,
     stream_share=0.75,
+    loop_lut=(720, 0),
     ip_clock_mhz=60.0,
     define="NNEF_HW_GOWIN",
     pll="nnef_hw.boards.hardware.pll:GowinPll",
