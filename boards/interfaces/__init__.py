@@ -42,7 +42,7 @@ from nnef_hw.boards.interfaces.pins import (
 )
 from nnef_hw.boards.interfaces.spi import Spi
 from nnef_hw.boards.interfaces.spi_adc import Mcp3201, SpiAdc
-from nnef_hw.boards.interfaces.text_line import TextLine
+from nnef_hw.boards.interfaces.texts.text_line import TextLine
 from nnef_hw.boards.interfaces.texts.token_loop import ChipLoop
 from nnef_hw.boards.interfaces.uart import Uart
 from nnef_hw.boards.interfaces.uart_text import UartText

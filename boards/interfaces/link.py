@@ -130,7 +130,7 @@ class HostLink(Link, Source, Sink):
     merges_frames: ClassVar[bool] = True
     """Whether frames of several streams follow each other on it, so that beats wait in queues."""
     needs_loop: ClassVar[bool] = False
-    """Whether it carries texts alone, so that a board needs a token loop."""
+    """Whether the link carries texts alone, so that a board needs a token loop."""
     lacks: ClassVar[tuple[str, ...]] = ()
     """Options of the command line for which it has nothing."""
     usage: ClassVar[str] = "nnef-hw run"

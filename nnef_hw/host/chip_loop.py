@@ -10,10 +10,28 @@ from nnef_hw.host.link import Host
 from nnef_hw.host.protocol import NO_STOP, TEXT
 from nnef_hw.host.tokens import Roles, TextLoop
 
-__all__ = ["BoardLoop", "text_bytes"]
+__all__ = ["BoardLoop", "ChipTextLoop", "text_bytes"]
 
 
-class BoardLoop(TextLoop):
+class ChipTextLoop(TextLoop):
+    """A loop on a board, whose places and tokens have 16 bits."""
+
+    most = 0xFFFF
+
+    def _text(self, prompt: list[int], tokens: int, stop: int | None) -> bytes:
+        """Return a text as a board takes it, with the generator as it stands."""
+        weights = self._weights
+        if weights is None:
+            return text_bytes(prompt, tokens, stop, 0, None)
+        return text_bytes(prompt, tokens, stop, self._generator.state, weights.tolist())
+
+    def _chosen(self) -> None:
+        """Let the generator follow the board's, which has chosen a token."""
+        if self._weights is not None:
+            self._generator.draw()
+
+
+class BoardLoop(ChipTextLoop):
     """The loop on a board: a prompt is sent, and tokens are read as they come.
 
     Parameters
@@ -25,8 +43,6 @@ class BoardLoop(TextLoop):
     begin
         Begins a session of texts.
     """
-
-    most = 0xFFFF
 
     def __init__(
         self,
@@ -43,15 +59,11 @@ class BoardLoop(TextLoop):
     def _run(self, given: list[int], tokens: int, stop: int | None) -> Iterator[int]:
         if tokens < 1:
             return
-        weights, state = self._weights, 0
-        if weights is not None:
-            state = self._generator.state
-        text = text_bytes(given, tokens, stop, state, None if weights is None else weights.tolist())
+        text = self._text(given, tokens, stop)
         self._begin()
         for number, data in enumerate(self._host.pieces(text, 2)):
             token = int.from_bytes(data, "little")
-            if weights is not None:
-                self._generator.draw()
+            self._chosen()
             yield token
             if number == tokens - 1 or token == stop:
                 return

@@ -6,10 +6,10 @@ from binascii import crc_hqx
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from nnef_hw.host.chip_loop import text_bytes
+from nnef_hw.host.chip_loop import ChipTextLoop
 from nnef_hw.host.link import LinkError, Transport
 from nnef_hw.host.protocol import LINE_ANSWER, LINE_HASH_BYTES, LINE_LAST
-from nnef_hw.host.tokens import Roles, TextLoop
+from nnef_hw.host.tokens import Roles
 
 __all__ = ["LineLoop", "LineTiming"]
 
@@ -33,7 +33,7 @@ class LineTiming:
         return LineTiming(self.silence * slowness, self.reply * slowness)
 
 
-class LineLoop(TextLoop):
+class LineLoop(ChipTextLoop):
     """The loop on a board, whose line carries texts alone.
 
     Parameters
@@ -47,8 +47,6 @@ class LineLoop(TextLoop):
     manifest_hash
         Hash of the manifest, of which the board knows the beginning.
     """
-
-    most = 0xFFFF
 
     def __init__(
         self,
@@ -69,11 +67,7 @@ class LineLoop(TextLoop):
     def _run(self, given: list[int], tokens: int, stop: int | None) -> Iterator[int]:
         if tokens < 1:
             return
-        weights, state = self._weights, 0
-        if weights is not None:
-            state = self._generator.state
-        begin = text_bytes([], tokens, stop, state, None if weights is None else weights.tolist())
-        self._begin(begin)
+        self._begin(self._text([], tokens, stop))
         self._in_step = False
         for number, token in enumerate(given):
             last = LINE_LAST if number == len(given) - 1 else 0
@@ -85,8 +79,7 @@ class LineLoop(TextLoop):
                 )
         for number in range(tokens):
             token = self._token("a token")
-            if weights is not None:
-                self._generator.draw()
+            self._chosen()
             self._in_step = number == tokens - 1 or token == stop
             yield token
             if self._in_step:

@@ -54,7 +54,7 @@ class Loadable:
         return "".join([self.accelerator, *texts])
 
     def results(self, name):
-        """Return what a program gives, by tensor."""
+        """Return the results of a program, by tensor."""
         return run_fixed(self.graphs[name], self.codes)
 
     def _frames(self, tensors, ports, codes):
@@ -69,7 +69,7 @@ class Loadable:
         }
 
     def bench(self):
-        """Return what the bench reads."""
+        """Return the files that the bench reads."""
         plan, graph = self.plans["first"], self.graphs["first"]
         words = dict(self.registers.addressed())
         first = {access: {} for access in (CONSTANT, WRITE)}

@@ -113,7 +113,7 @@ def test_a_program_in_a_stream_keeps_no_matrices(rng):
 
 
 def test_a_plan_is_kept_and_reported(rng, monkeypatch):
-    """What reads the design back finds the same one; every instruction has its layer."""
+    """A design that is read back is the same one; every instruction has its layer."""
     graph = fixed(rng, heads=2, size=8)
     plan = planned(graph, fills_tables=True, **KEPT)
     again = SharedArray().read_plan(json.loads(plan.dumps()), graph)

@@ -6,12 +6,11 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from nnef_hw.boards.hardware.crc import SerialCrc
-from nnef_hw.boards.hardware.phy import pin_members
+from nnef_hw.boards.hardware.phy import CorePins
 from nnef_hw.boards.hardware.tokens.writer import TextWriter
 from nnef_hw.errors import TargetError
 from nnef_hw.host.protocol import LINE_ANSWER, LINE_HASH_BYTES
 from nnef_hw.rtl.base.reset import WithReset
-from nnef_hw.rtl.readers.pads import connect_pads, pad_ports
 from nnef_hw.rtl.streams.stream import Fifo
 
 __all__ = ["TextCore"]
@@ -67,7 +66,6 @@ class TextCore(wiring.Component):
     """
 
     has_own_clock = False
-    wires = ()
 
     def __init__(
         self, accelerator, *, clk_hz, link, loop, frames, manifest_hash, long_wires=False,
@@ -94,19 +92,17 @@ class TextCore(wiring.Component):
                              f"{self.idle_cycles}")
         self.latency = self.phy.latency + 2
         self.layouts = {name: getattr(accelerator, name).payload.shape() for name in frames}
-        self.pads = getattr(accelerator, "pads", ())
-        self.pins = pin_members(link, self.phy)
-        super().__init__({"reset": In(1), **self.pins, "led": Out(1), **pad_ports(self.pads)})
+        self.joined = CorePins(accelerator, [(link, self.phy)])
+        self.pins, self.pads = self.joined.pins, self.joined.pads
+        self.wires = self.joined.wires
+        super().__init__({"reset": In(1), **self.pins, "led": Out(1), **self.joined.pad_ports})
 
     def elaborate(self, platform):
         m = Module()
         m.submodules.phy = WithReset(self.phy, self.reset)
         phy = self.phy
-        for name, member in self.pins.items():
-            inner, outer = getattr(phy, name), getattr(self, name)
-            m.d.comb += inner.eq(outer) if member.flow == In else outer.eq(inner)
+        self.joined.connect(m, self)
         accelerator = self.accelerator
-        connect_pads(m, self.pads, accelerator, self)
         writer = TextWriter(self.loop, self.layouts, is_plain=True)
         m.submodules.writer = writer
         m.submodules.crc = crc = SerialCrc()

@@ -1,1 +1,1 @@
-"""Texts of a language model: the streams that a loop on the board joins."""
+"""Texts of a language model: the loop that a board runs, and the link that carries them alone."""

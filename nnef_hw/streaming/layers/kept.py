@@ -15,7 +15,7 @@ __all__ = ["depends_on"]
 R = TypeVar("R")
 
 _kept: dict[int, dict[Any, Any]] = {}
-"""What foldings of a layer have in common, by its identity, for as long as it exists."""
+"""Results that foldings of a layer have in common, by its identity, while it exists."""
 
 
 def depends_on(*choices: str) -> Callable[[Callable[..., R]], Callable[..., R]]:

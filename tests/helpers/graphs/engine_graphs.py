@@ -36,7 +36,7 @@ def grown(rng, operators, products=()):
 
 
 def first_that_fits(attempt):
-    """Return what the first attempt gives that is not refused and gives anything."""
+    """Return the result of the first attempt that is not refused and has one."""
     while True:
         try:
             if (found := attempt()) is not None:
