@@ -6,11 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from amaranth.sim import Simulator
 from engine_graphs import planned
 from step_graphs import step
 
 from nnef_hw.boards import find_board
 from nnef_hw.engine.architecture import SharedArray
+from nnef_hw.engine.hardware.accelerator import EngineAccelerator
 from nnef_hw.engine.layers.contraction import ContractionLayer
 from nnef_hw.engine.memory.kept_matrices import MatrixFill
 from nnef_hw.engine.memory.store import stores
@@ -20,9 +22,11 @@ from nnef_hw.engine.planning.shortage import misfit
 from nnef_hw.engine.program.listing import list_program
 from nnef_hw.engine.report import report_plan
 from nnef_hw.hardware.geometry.blockram import tile_memory
+from nnef_hw.host.streams import to_stream
 from nnef_hw.parts.engine.contraction import KeptMatrices, Matrices
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import quantize
+from nnef_hw.reference import run_fixed
 
 ENGINES = {
     "more rows than lanes": {"rows": 8, "lanes": 4, "results": 4},
@@ -63,6 +67,55 @@ def test_rows_that_are_not_written_yet_are_zero(rows, run_engine, rng):
     """Without a mask softmax reads all of them from the first step on."""
     graph = fixed(rng, heads=2, size=8, groups=2, mask=None)
     run_engine(planned(graph, rows=rows, **KEPT), graph, frames=4)
+
+
+@pytest.mark.parametrize("cycles", [1, 300])
+def test_a_restart_empties_the_caches(cycles, rng):
+    """Whatever row has been written by then, and while one is."""
+    graph = fixed(rng, heads=2, size=8, mask=None)
+    plan = planned(graph, **KEPT)
+    dut = EngineAccelerator(plan, restartable=True)
+    codes = {"token": rng.integers(0, 11, (1, 3, 1)), "position": np.arange(3).reshape(1, 3, 1)}
+    ports = dict(zip(graph.inputs, plan.inputs, strict=True))
+    beats = {name: to_stream(codes[name][0], port).tolist() for name, port in ports.items()}
+    [scores, *_] = plan.outputs
+    origin = getattr(dut, scores.name)
+    found = []
+
+    async def feed(count, context):
+        for frame in range(count):
+            for name, port in ports.items():
+                target = getattr(dut, port.name)
+                for lanes in beats[name][frame]:
+                    context.set(target.payload, {"data": lanes, "last": 0})
+                    context.set(target.valid, 1)
+                    await context.tick().until(target.ready)
+                context.set(target.valid, 0)
+
+    async def bench(context):
+        for port in plan.outputs:
+            context.set(getattr(dut, port.name).ready, 1)
+        await feed(2, context)
+        await context.tick().repeat(cycles)
+        context.set(dut.restart, 1)
+        await context.tick().repeat(2)
+        context.set(dut.restart, 0)
+        found.clear()
+        await feed(3, context)
+        await context.tick().repeat(2 * plan.latency)
+
+    async def watch(context):
+        async for _, _, valid, data in context.tick().sample(origin.valid, origin.payload.data[0]):
+            if valid:
+                found.append(data)
+
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.add_testbench(watch, background=True)
+    simulator.run()
+    expected = run_fixed(graph, codes)[graph.outputs[0]][0]
+    assert found == to_stream(expected, scores).ravel().tolist()
 
 
 @pytest.mark.parametrize(
