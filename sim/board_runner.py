@@ -102,7 +102,7 @@ endmodule
 """
 
 _HARNESS = Path(__file__).with_suffix(".cpp")
-_FAR_END = Path(interfaces.__file__).with_name("far_end.h")
+_FAR_END = Path(interfaces.__file__).with_name("far_ends") / "far_end.h"
 _ONCE = {"#pragma once", '#include "far_end.h"'}
 _DIRECTIONS = {Direction.INPUT: "in", Direction.OUTPUT: "out", Direction.BOTH: "out"}
 _COMMAND = struct.Struct("<2Q")

@@ -38,7 +38,7 @@ boards.hardware.mlperf boards.hardware.texts streaming.layers engine.layers
 boards.hardware
 boards.hardware.clocks boards.hardware.tokens
 boards.interfaces
-boards.interfaces.cameras boards.interfaces.texts
+boards.interfaces.cameras
 report.pages
 report.wording
 architecture

@@ -42,8 +42,8 @@ from nnef_hw.boards.interfaces.pins import (
 )
 from nnef_hw.boards.interfaces.spi import Spi
 from nnef_hw.boards.interfaces.spi_adc import Mcp3201, SpiAdc
-from nnef_hw.boards.interfaces.texts.text_line import TextLine
-from nnef_hw.boards.interfaces.texts.token_loop import ChipLoop
+from nnef_hw.boards.interfaces.text_line import TextLine
+from nnef_hw.boards.interfaces.token_loop import ChipLoop
 from nnef_hw.boards.interfaces.uart import Uart
 from nnef_hw.boards.interfaces.uart_text import UartText
 from nnef_hw.errors import UsageError

@@ -16,7 +16,7 @@ from nnef_hw.testing import GraphBuilder
 FRONT = """front = "log_mel"
 window = 512
 hop = 16
-points = 512
+points = 1024
 bands = 4
 emphasis = 0.0
 """

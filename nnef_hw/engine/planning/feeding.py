@@ -96,10 +96,10 @@ def rings(
         with_ring = design.changed(ring_words=words)
         try:
             packets = with_ring.packets
-            if packets.frame_words * packets.beat_cycles > fast:
-                return
             if not design.store.fits(packets.image_words):
                 continue
+            if packets.frame_words * packets.beat_cycles > fast:
+                return
             with_ring = with_room(with_ring, target, clock_mhz)
         except TargetError:
             return
