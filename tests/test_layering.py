@@ -55,7 +55,7 @@ quantize
 quantize.calibration quantize.tflite
 passes
 passes.checks
-passes.images passes.time
+passes.audio passes.images passes.time
 passes.functions
 passes.fusing
 passes.forms passes.loops

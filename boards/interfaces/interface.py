@@ -93,7 +93,9 @@ class Feed:
     codes
         Codes of a frame, or of a step.
     rate
-        Samples of audio per second that its reader expects; None if it reads no audio.
+        Samples of audio per second that its reader expects; None if the network does not say.
+    hears
+        Its reader takes samples of audio, though perhaps of any rate.
     shape
         Extents of a frame.
     picture
@@ -118,6 +120,7 @@ class Feed:
     interval: int = 0
     clk_hz: int = 0
     may_wait: bool = False
+    hears: bool = False
 
 
 class Interface(ABC):

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 from numpy.typing import ArrayLike
 
 from nnef_hw.arithmetic.numerics import IntArray
-from nnef_hw.boards.interfaces.interface import ChosenSource, FarEnd, Feed
+from nnef_hw.boards.interfaces.interface import ChosenSource, FarEnd, Feed, Option
 from nnef_hw.boards.interfaces.pins import PinUse
 from nnef_hw.errors import TargetError, UsageError
 
@@ -47,6 +47,7 @@ class Microphone(ChosenSource):
     frame: int
 
     waits = False
+    options = (Option("rate", int, "samples per second, where the network does not say it"),)
     protocol: ClassVar[str]
     least_cycles: ClassVar[int] = 2
 
@@ -60,19 +61,29 @@ class Microphone(ChosenSource):
 
     @classmethod
     def of(cls, feed: Feed, **options: Any) -> Self:
-        """Return the microphone of an input of audio, which decides the rate.
+        """Return the microphone of an input of audio, which decides the rate if it can.
 
         Raises
         ------
         TargetError
             If the input is none of audio.
+        UsageError
+            If neither the input nor an option says the rate, or both do.
         """
-        assert not options, "it has none"
-        if feed.rate is None:
+        rate = options.get("rate")
+        if feed.rate is None and not feed.hears:
             raise TargetError(
                 f"source {cls.name} gives samples of audio, and no front end reads input "
                 f"{feed.name!r}", remedy="put a front end before the network: --front FILE.toml")
-        return cls(feed.name, feed.rate, feed.codes)
+        if feed.rate is None and rate is None:
+            raise UsageError(
+                f"the network does not say how many samples per second input {feed.name!r} takes",
+                remedy=f"give the rate that it was trained on: --source {cls.name}:rate=16000")
+        if None not in (feed.rate, rate) and feed.rate != rate:
+            raise UsageError(
+                f"input {feed.name!r} takes {feed.rate:,} samples per second, not {rate:,}",
+                remedy=f"omit the rate: --source {cls.name}")
+        return cls(feed.name, rate if feed.rate is None else feed.rate, feed.codes)
 
     @property
     def frames_per_second(self) -> float:

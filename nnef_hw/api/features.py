@@ -67,6 +67,7 @@ def log_mel(
     bands: int = 40,
     low: float = 0.0,
     high: float = 8_000.0,
+    floor: float = 0.0,
     gain: float = 10 / 64,
     offset: float = 52 / 64,
     lowest: float = 0.0,
@@ -77,7 +78,7 @@ def log_mel(
     """Return a front end of logarithms of the power in bands of the mel scale.
 
     By default it is that of MLPerf Tiny's streaming wake word. Features are
-    ``log10(power in a band) * gain + offset``, cut to ``lowest .. highest``.
+    ``log10(power in a band + floor) * gain + offset``, cut to ``lowest .. highest``.
 
     Parameters
     ----------
@@ -97,6 +98,8 @@ def log_mel(
         Features of a frame.
     low, high
         Frequencies in Hz between which the bands are.
+    floor
+        Power that is added before the logarithm.
     gain, offset, lowest, highest
         What becomes of the logarithm to the base of 10; -52 to 12 dB are 0 to 1.
     network_input
@@ -112,8 +115,8 @@ def log_mel(
     with _checked(LogMelFront):
         return LogMelFront(
             rate=rate, window=window, hop=hop, points=points, shape=shape, periodic=periodic,
-            emphasis=emphasis, bands=bands, low=low, high=high, gain=gain, offset=offset,
-            lowest=lowest, highest=highest, network_input=network_input, time=time,
+            emphasis=emphasis, bands=bands, low=low, high=high, floor=floor, gain=gain,
+            offset=offset, lowest=lowest, highest=highest, network_input=network_input, time=time,
         )  # fmt: skip
 
 

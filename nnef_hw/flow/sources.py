@@ -132,7 +132,10 @@ def _feed(graph: Graph, name: str, plan: AcceleratorPlan | None) -> Feed:
     shape = tuple(sample_extents(tensor.shape))
     picture = _picture(tensor.shape)
     bits = None if tensor.qtype is None else tensor.qtype.bits
-    feed = Feed(name, math.prod(shape), _rate(graph, name), shape, picture, bits)
+    fronts = _fronts(graph, name)
+    rates = {front.rate for front in fronts} - {None}
+    rate = rates.pop() if len(rates) == 1 else None
+    feed = Feed(name, math.prod(shape), rate, shape, picture, bits, hears=bool(fronts))
     if plan is None:
         return feed
     [port] = [x for x, other in zip(plan.inputs, graph.inputs, strict=True) if other == name]
@@ -163,17 +166,17 @@ def _picture(shape: tuple[int, ...]) -> tuple[int, int, int] | None:
     return shape[1], shape[2], shape[3]
 
 
-def _rate(graph: Graph, name: str) -> int | None:
-    """Return the samples per second that the readers of an input expect."""
-    rates, samples = set(), {name}
+def _fronts(graph: Graph, name: str) -> list[FrontAttributes]:
+    """Return the front ends of audio that read an input."""
+    found, samples = [], {name}
     for node in graph.nodes:
         if samples.isdisjoint(node.inputs):
             continue
         known = operator(node.op)
         parsed = known.parsed if isinstance(known, CanonicalOperator) else None
         if parsed is not None and issubclass(parsed, FrontAttributes):
-            rates.add(node.attributes(parsed).rate)
+            found.append(node.attributes(parsed))
         elif node.has(Trait.KEEPS_FORMAT) or node.has(Trait.ONE_FORMAT):
             # moved, or joined with samples of earlier steps
             samples.update(node.outputs)
-    return rates.pop() if len(rates) == 1 else None
+    return found

@@ -79,7 +79,7 @@ class AudioFront(Front):
 class LogMelFront(AudioFront, LogMel):
     """Logarithms of the power in bands of the mel scale."""
 
-    op = "log_mel"
+    op = LogMel.name
 
     @property
     def features(self) -> int:

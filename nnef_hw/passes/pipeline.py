@@ -9,6 +9,7 @@ from difflib import get_close_matches
 
 from nnef_hw.errors import NnefHwError, UsageError, raise_all
 from nnef_hw.ir import Graph, Stage, State, close_states, open_states, verify, without_dead_states
+from nnef_hw.passes.audio.merge_log_bands import MergeLogBands
 from nnef_hw.passes.checks.check_supported import find_differing, find_unsupported
 from nnef_hw.passes.checks.supported_part import find_supported_part, with_part
 from nnef_hw.passes.forms.lower_axes import LowerAxes
@@ -134,7 +135,7 @@ _PLACES = Group.of(
 _EXPORTERS = Group.of(
     "exporters",
     "Find what exporters write out, before other passes take it apart.",
-    (MergeNormalization(), GroupQueries(), SplitPairs()),
+    (MergeLogBands(), MergeNormalization(), GroupQueries(), SplitPairs()),
 )
 _FORMS = Group.of(
     "forms",

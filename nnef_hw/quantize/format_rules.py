@@ -16,6 +16,7 @@ from nnef_hw.ir import Node, Trait
 from nnef_hw.ir.operators import (
     ContractionAttributes,
     FrontAttributes,
+    LogBandsAttributes,
     LogMelAttributes,
     MicroFrontendAttributes,
     PoolAttributes,
@@ -219,14 +220,18 @@ class OfIntegers(Rule):
 
 
 class Features(Rule):
-    """The author's format, or one for the whole range of features of audio."""
+    """The author's format, or one for the whole range of features, or of those of the samples."""
 
     attributes: ClassVar[type[FrontAttributes]]
 
     def format(self, formats: Formats, node: Node) -> QType:
         given = formats.authors(node.name) or formats.shared(node.name)
+        if given is not None:
+            return given
         limits = node.attributes(self.attributes).limits
-        return given or formats.scheme_of(node.name).activation(*limits)
+        if limits is None:
+            return formats.observed(node.name)
+        return formats.scheme_of(node.name).activation(*limits)
 
 
 @rules("log_mel")
@@ -234,6 +239,13 @@ class LogMelFeatures(Features):
     """A format for a ``log_mel``, which has limits."""
 
     attributes = LogMelAttributes
+
+
+@rules("log_bands")
+class LogBandsFeatures(Features):
+    """A format for a ``log_bands``, which may be without limits."""
+
+    attributes = LogBandsAttributes
 
 
 @rules("micro_frontend", "micro_frontend_step")

@@ -25,9 +25,10 @@ from nnef_hw.quantize.one_format import (
     contracted_operands,
     exact_operands,
     format_owners,
+    heard_samples,
     padded_values,
 )
-from nnef_hw.quantize.params import MULT_BITS, index_qtype
+from nnef_hw.quantize.params import AUDIO, MULT_BITS, index_qtype
 from nnef_hw.reference.visible import EVERYTHING, Interval
 
 __all__ = ["Formats", "Rule", "rules", "scale_of"]
@@ -70,6 +71,7 @@ class Formats:
         self._narrow = exact_operands(graph)
         self._padded = padded_values(graph)
         self._contracted = contracted_operands(graph)
+        self._heard = heard_samples(graph)
         self._states = states
         self._results = mere_results(graph)
         self._groups = state_groups(graph, states)
@@ -82,6 +84,7 @@ class Formats:
             (index_qtype(count) if count else None)
             or self.of_state(name)
             or self.authors(name)
+            or self._of_samples(name)
             or self._of_bytes(name)
             or self.observed(name)
         )
@@ -90,6 +93,17 @@ class Formats:
     def authors(self, name: str) -> QType | None:
         """Return the format that the author of the model gave to an activation, if any."""
         return source_activation(self.graph.tensor(name), is_result=name in self._results)
+
+    def _of_samples(self, name: str) -> QType | None:
+        """Return the format of an input that is samples of audio; None if it is something else.
+
+        Full scale is 1, or the power of two that all samples are below.
+        """
+        if name not in self._heard:
+            return None
+        lo, hi = self.span(name) if self._found else (0.0, 0.0)
+        full = 2.0 ** max(math.ceil(math.log2(max(-lo, hi, 1.0))), 0)
+        return QType(AUDIO.bits, signed=True, scale=full / (1 << AUDIO.bits - 1))
 
     def _of_bytes(self, name: str) -> QType | None:
         """Return the format of an input that is bytes; None if there are others."""

@@ -15,14 +15,12 @@ from nnef_hw.arithmetic.tables import TABLE_BITS
 from nnef_hw.arithmetic.tflite.numerics import tflite_exp_table
 from nnef_hw.errors import UnsupportedError
 from nnef_hw.ir import Node, Trait
-from nnef_hw.ir.operators import LogMelAttributes, MicroFrontendAttributes
+from nnef_hw.ir.operators import LogSpectrumAttributes, MicroFrontendAttributes
 from nnef_hw.quantize.fixed_builder import FixedBuilder, converts, located
 from nnef_hw.quantize.formats import scale_of
+from nnef_hw.quantize.params import AUDIO
 
 __all__ = ["check_table"]
-
-AUDIO = QType(bits=16, signed=True, scale=1 / (1 << 15))
-"""Samples of audio, of which 1 is full scale."""
 
 _FEATURE_MULT_BITS = 24
 """Bits of the mult of integers that are features already: their steps are far from codes'."""
@@ -92,10 +90,10 @@ def _integer_normalize(builder: FixedBuilder, node: Node) -> Node:
     return node.with_attrs(requant=requant)
 
 
-@converts("log_mel")
+@converts("log_mel", "log_bands")
 def _log_mel(builder: FixedBuilder, node: Node) -> Node:
     source, target = _audio(builder, node), builder.take_format(node)
-    front = node.attributes(LogMelAttributes).front
+    front = node.attributes(LogSpectrumAttributes).front
     with located(node):
         return node.with_attrs(requant=choose_log_mel(front, target, scale_of(source)))
 

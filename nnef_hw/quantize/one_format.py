@@ -10,6 +10,7 @@ __all__ = [
     "contracted_operands",
     "exact_operands",
     "format_owners",
+    "heard_samples",
     "padded_values",
 ]
 
@@ -37,6 +38,18 @@ def exact_operands(graph: Graph) -> frozenset[str]:
         hands_on = node.has(Trait.ONE_FORMAT) or node.has(Trait.KEEPS_FORMAT)
         is_exact = node.has(Trait.EXACT_TABLE) or node.has(Trait.SHORT_OPERANDS)
         if is_exact or (hands_on and node.name in found):
+            found.update(node.numbers)
+    return frozenset(found)
+
+
+def heard_samples(graph: Graph) -> frozenset[str]:
+    """Return samples of audio, and tensors that share their format."""
+    found: set[str] = set()
+    for node in reversed(graph.nodes):
+        hands_on = node.has(Trait.ONE_FORMAT) or node.has(Trait.KEEPS_FORMAT)
+        if node.has(Trait.HEARS):
+            found.add(node.inputs[0])
+        elif hands_on and node.name in found:
             found.update(node.numbers)
     return frozenset(found)
 

@@ -13,6 +13,7 @@ from nnef_hw.arithmetic.softmax import SOFTMAX_QTYPE
 from nnef_hw.arithmetic.tflite.numerics import TFLITE_SOFTMAX_QTYPE
 
 __all__ = [
+    "AUDIO",
     "MULT_BITS",
     "SHORT_SUM_QTYPE",
     "FixedParams",
@@ -21,6 +22,9 @@ __all__ = [
     "index_qtype",
     "softmax_qtype",
 ]
+
+AUDIO = QType(bits=16, signed=True, scale=1 / (1 << 15))
+"""Samples of audio, of which 1 is full scale."""
 
 MULT_BITS = 16
 

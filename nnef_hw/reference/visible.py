@@ -220,8 +220,8 @@ rules = PerOperator[Callable[[_Values, Node, Interval], tuple[Interval, ...]]]("
 
 @rules(
     "avg_pool", "begin_steps", "box", "contraction", "integer_normalize", "integer_softmax",
-    "interpolate", "log_mel", "micro_frontend", "micro_frontend_step", "micro_noise", "normalize",
-    "quotient",
+    "interpolate", "log_bands", "log_mel", "micro_frontend", "micro_frontend_step", "micro_noise",
+    "normalize", "quotient",
 )  # fmt: skip
 def _everything(values: _Values, node: Node, result: Interval) -> tuple[Interval, ...]:
     """Every value is a part of a sum or a quotient, or later steps read it."""

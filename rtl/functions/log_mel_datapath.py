@@ -2,7 +2,8 @@
 
 from amaranth import *
 
-from nnef_hw.arithmetic.audio.log_mel import FACTOR_BITS, NUMBER_BITS
+from nnef_hw.arithmetic.audio.log_mel import FLOOR_STEP_BITS
+from nnef_hw.arithmetic.audio.log_spectrum import FACTOR_BITS, NUMBER_BITS
 from nnef_hw.arithmetic.audio.logarithm import LOG_BITS
 from nnef_hw.parts.functions.log_mel import LIMB_BITS, TOP_BIT, WIDE_SHIFT
 from nnef_hw.rtl.base.primitives import delayed
@@ -52,6 +53,11 @@ def multiply(m, w):
         First.ZERO: 0, First.HALF: 1 << HALF_BITS, First.BIAS: w.bias,
         First.PLACES: w.places_left << LOG_BITS + LOW_BITS, First.SHIFTED: total << WIDE_SHIFT,
     }
+    floor = w.requant.floor
+    if floor:
+        below = C(floor >> FLOOR_STEP_BITS, WIDE_SHIFT)
+        beginnings |= {First.FLOOR: floor >> LIMB_BITS,
+                       First.JOINED: (total << WIDE_SHIFT) | below}
     m.d.comb += start.eq(total)
     with m.If(is_first):
         with m.Switch(begin):

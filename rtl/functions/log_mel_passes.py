@@ -43,6 +43,7 @@ def run_passes(m, w, leaves):
         m.d.sync += drains.eq(0)
     first_band = w.requant.bank.filters[0].first
     in_middle = w.base[-1]
+    has_floor = w.requant.floor > 0
 
     def steps(inner_end, ends):
         """Count the steps of a pass, and drain it behind the last one."""
@@ -105,11 +106,11 @@ def run_passes(m, w, leaves):
                 walks.eq(1), w.base.eq(w.following), w.weight.eq(w.weight + 1),
             ]
 
-    def shifts(kind, first, wide, number, following):
+    def shifts(kind, first, wide, number, following, begin=First.SHIFTED):
         """Shift the sum by one place in each step, but by many in the first ones."""
         m.d.comb += [w.kind.eq(kind), w.table.eq(Table.CONSTANT), w.constant.eq(Constant.ZERO)]
         with m.If(count < wide):
-            m.d.comb += [w.kind.eq(first), w.is_first.eq(1), w.begin.eq(First.SHIFTED)]
+            m.d.comb += [w.kind.eq(first), w.is_first.eq(1), w.begin.eq(begin)]
         m.d.sync += w.count.eq(w.count + 1)
         with m.If(count == number - 1):
             m.d.sync += w.count.eq(0)
@@ -250,10 +251,12 @@ def run_passes(m, w, leaves):
                 ]
                 m.next = "UPPER"
         with m.State("UPPER"):
+            m.d.comb += w.begin.eq(First.FLOOR if has_floor else First.ZERO)
             walk(~walks, 0, "JOIN_HALVES", [w.base.eq(start), w.weight.eq(first_weight)])
         with m.State("JOIN_HALVES"):
             m.d.sync += w.places_left.eq(TOP_BIT)
-            shifts(Operation.SHIFT, Operation.ADD, WIDE_JOINS, JOIN_STEPS, "LOWER")
+            shifts(Operation.SHIFT, Operation.ADD, WIDE_JOINS, JOIN_STEPS, "LOWER",
+                   begin=First.JOINED if has_floor else First.SHIFTED)
         with m.State("LOWER"):
             walk(0, 1, "NORMALIZE", [w.base.eq(0), first_weight.eq(w.weight)])
             with m.If(begins):

@@ -2,7 +2,7 @@
 
 from amaranth import *
 
-from nnef_hw.arithmetic.audio.log_mel import FACTOR_BITS, NUMBER_BITS
+from nnef_hw.arithmetic.audio.log_spectrum import FACTOR_BITS, NUMBER_BITS
 from nnef_hw.arithmetic.audio.logarithm import SEGMENT_BITS
 from nnef_hw.parts.functions.log_mel import TOP_BIT, LogMelWords
 from nnef_hw.rtl.arrays.wide_product import WideProduct
@@ -34,9 +34,12 @@ class Operation:
 
 
 class First:
-    """First values of a sum; ``SHIFTED`` is the sum itself, 16 places higher."""
+    """First values of a sum; ``SHIFTED`` is the sum itself, 16 places higher.
 
-    ZERO, HALF, BIAS, PLACES, SHIFTED = range(5)
+    Of a floor, ``FLOOR`` is the upper part and ``JOINED`` the lower one, behind a ``SHIFTED`` sum.
+    """
+
+    ZERO, HALF, BIAS, PLACES, SHIFTED, FLOOR, JOINED = range(7)
 
 
 class By:
@@ -108,7 +111,7 @@ class LogMelSignals:
         self.by = Signal(2)
         self.kind = Signal(2)
         self.is_first = Signal()
-        self.begin = Signal(range(First.SHIFTED + 1))
+        self.begin = Signal(range(First.JOINED + 1))
         self.is_less = Signal()
         self.slice = Signal(2)
         # factors

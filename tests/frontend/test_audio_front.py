@@ -10,6 +10,7 @@ from audio import read_wav, sounds
 import nnef_hw as nh
 from nnef_hw.arithmetic.audio.log_mel import LogMel, choose_log_mel
 from nnef_hw.arithmetic.audio.micro_frontend import MicroFrontend
+from nnef_hw.arithmetic.numerics import QType
 from nnef_hw.cli import main
 from nnef_hw.errors import ErrorGroup, ModelError, UnsupportedError, UsageError
 from nnef_hw.frontend import graph_hash, load, save
@@ -268,9 +269,23 @@ def test_refuses_networks_that_it_does_not_fit(rng, graph):
         nh.features.micro_frontend(hop=7)
 
 
-def test_samples_have_a_sign_and_no_zero_point(rng, graph):
+@pytest.mark.parametrize(("loudest", "full"), [(0.1, 1), (1.0, 1), (3.0, 4)])
+def test_full_scale_is_one_or_a_power_of_two(loudest, full, rng, graph):
     heard = put_in_front(graph, SMALL)
     plain = replace(heard.tensor("audio"), quant=None)
+    samples = audio(rng, heard)
+    fixed = fixed_of(
+        replace(heard, tensors={**heard.tensors, "audio": plain}),
+        samples / np.abs(samples).max() * loudest * 32_768,
+    )
+    assert fixed.tensor("audio").qtype == QType(16, signed=True, scale=full / 32_768)
+
+
+def test_samples_have_a_sign_and_no_zero_point(rng, graph):
+    heard = put_in_front(graph, SMALL)
+    bytes_of = {"zero_point": 128, "scale": 1 / 128, "bits": 8, "signed": False, "symmetric": False}
+    quant = Quantization("zero_point_linear_quantize", bytes_of)
+    plain = replace(heard.tensor("audio"), quant=quant)
     unsigned = replace(heard, tensors={**heard.tensors, "audio": plain})
     with pytest.raises(UnsupportedError, match="audio has 16 bits with a sign"):
         fixed_of(unsigned, audio(rng, heard))

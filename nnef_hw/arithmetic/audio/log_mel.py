@@ -9,13 +9,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from nnef_hw.arithmetic.audio.filter_bank import FilterBank, triangles
+from nnef_hw.arithmetic.audio.log_bands import LogBands
+from nnef_hw.arithmetic.audio.log_spectrum import (
+    EMPHASIS_BITS,
+    FACTOR_BITS,
+    NUMBER_BITS,
+    LogSpectrum,
+)
 from nnef_hw.arithmetic.audio.logarithm import LOG_BITS, log2
 from nnef_hw.arithmetic.audio.spectrum import RealFft, wrap
 from nnef_hw.arithmetic.numerics import FloatArray, IntArray, QType
@@ -24,11 +31,6 @@ from nnef_hw.arithmetic.records import JsonObject
 __all__ = ["WINDOWS", "LogMel", "LogMelRequant", "choose_log_mel"]
 
 SAMPLE_BITS = 16
-NUMBER_BITS = 26
-"""Bits of every number of the transform."""
-
-FACTOR_BITS = 16
-"""Bits of values of the window, of cosines and of a mult: none has a sign."""
 
 FILTER_BITS = 14
 """Bits of a weight below 1."""
@@ -36,11 +38,11 @@ FILTER_BITS = 14
 POWER_SHIFT = 8
 """Bits of a power that are cut: it has 42 then."""
 
-EMPHASIS_BITS = 8
-"""Most bits of an emphasis below 1."""
+SUM_BITS = 57
+"""Bits of the power in a band, which weights below 1 leave."""
 
-FLOOR = 1e-30
-"""The least power that has a logarithm."""
+FLOOR_STEP_BITS = 9
+"""Bits of a floor that are 0."""
 
 
 def _hamming(n: FloatArray, period: int) -> FloatArray:
@@ -62,12 +64,8 @@ WINDOWS: Mapping[str, Callable[[FloatArray, int], FloatArray]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class LogMel:
-    """Features of frames of audio, in real numbers.
-
-    ``y[n] = x[n] - emphasis * x[n - 1]``, what is before the first sample being 0; of each frame
-    the power of its windowed transform divided by ``points``, summed up in triangles; then
-    ``log10(max(sum, 1e-30)) * gain + offset``, cut to ``lowest .. highest``.
+class LogMel(LogSpectrum):
+    """Features of frames of audio, in real numbers, in bands that are triangles of a mel scale.
 
     Parameters
     ----------
@@ -89,11 +87,15 @@ class LogMel:
         Features of a frame.
     low, high
         Frequencies in Hz between which the triangles are.
+    floor
+        Power that is added to that of a band.
     gain, offset
         What the logarithm to the base of 10 is multiplied by, and what is added.
     lowest, highest
         Limits of a feature.
     """
+
+    name = "log_mel"
 
     rate: int = 16_000
     window: int = 1_024
@@ -111,51 +113,21 @@ class LogMel:
     highest: float = 1.0
 
     def __post_init__(self) -> None:
-        RealFft(self.points, NUMBER_BITS, FACTOR_BITS)
+        self.check()
         if self.shape not in WINDOWS:
             raise ValueError(f"a window is {', '.join(WINDOWS)}, not {self.shape!r}")
-        if not 2 <= self.window <= self.points:
-            raise ValueError(f"{self.window} samples of a window, and {self.points} points")
-        if not 1 <= self.hop <= self.window:
-            raise ValueError(
-                f"frames begin 1 to {self.window} samples after each other, the length of a "
-                f"window, not {self.hop}"
-            )
         if not 0 <= self.low < self.high <= self.rate / 2:
             raise ValueError(
                 f"bands lie between 0 and {self.rate / 2:g} Hz, half of {self.rate} samples per "
                 f"second, not between {self.low:g} and {self.high:g}"
             )
-        if self.emphasis_steps != self.emphasis * (1 << EMPHASIS_BITS):
-            raise ValueError(
-                f"an emphasis is a multiple of 1 / {1 << EMPHASIS_BITS} below 1, not "
-                f"{self.emphasis:g}: the nearest one is {self._nearest_emphasis:g}"
-            )
-        if not self.gain > 0:
-            raise ValueError(f"the gain of a logarithm is positive, not {self.gain:g}")
-        if not self.lowest < self.highest:
-            raise ValueError(f"features between {self.lowest:g} and {self.highest:g}: none")
-        empty = [n for n, row in enumerate(self.triangles) if not row.any()]
+        empty = [n for n, row in enumerate(self.weights) if not row.any()]
         if empty:
             raise ValueError(
                 f"{len(empty)} of {self.bands} bands have no bin of {self.rate / self.points:g} "
                 f"Hz, the first of them band {empty[0]}: take more points, or fewer bands"
             )
-        FilterBank.of((self.triangles > 0).astype(np.int64))
-
-    @property
-    def emphasis_steps(self) -> int:
-        """Emphasis in steps of ``2**-8``, at most ``255``."""
-        return int(min(max(round(self.emphasis * (1 << EMPHASIS_BITS)), 0), 255))
-
-    @property
-    def _nearest_emphasis(self) -> float:
-        return self.emphasis_steps / (1 << EMPHASIS_BITS)
-
-    @property
-    def reach(self) -> int:
-        """Samples that a frame is computed of, the one before its first among them."""
-        return self.window + (self.emphasis > 0)
+        self.check_bands()
 
     @cached_property
     def values(self) -> FloatArray:
@@ -164,33 +136,12 @@ class LogMel:
         return WINDOWS[self.shape](np.arange(self.window, dtype=np.float64), period)
 
     @cached_property
-    def triangles(self) -> FloatArray:
+    def weights(self) -> FloatArray:
         """Weights [bands, points / 2 + 1] of the power of bins."""
         return triangles(self.rate, self.points, self.bands, self.low, self.high)
 
-    def frames(self, samples: int) -> int:
-        """Return how many frames there are in so many samples."""
-        return max(0, (samples - self.window) // self.hop + 1)
 
-    def places(self, samples: int) -> IntArray:
-        """Return which samples each frame reads, [frames, window]."""
-        return np.arange(self.frames(samples))[:, None] * self.hop + np.arange(self.window)
-
-    def apply(self, samples: ArrayLike, before: ArrayLike = 0.0) -> FloatArray:
-        """Return the features [..., frames, bands] of samples [..., samples] between -1 and 1.
-
-        Parameters
-        ----------
-        before
-            The sample before them, [..., 1].
-        """
-        x = np.asarray(samples, np.float64)
-        earlier = np.broadcast_to(np.asarray(before, np.float64), (*x.shape[:-1], 1))
-        y = x - self.emphasis * np.concatenate([earlier, x[..., :-1]], axis=-1)
-        frames = y[..., self.places(x.shape[-1])] * self.values
-        power = np.abs(np.fft.rfft(frames, self.points)) ** 2 / self.points
-        logarithm = np.log10(np.maximum(power @ self.triangles.T, FLOOR))
-        return np.asarray((logarithm * self.gain + self.offset).clip(self.lowest, self.highest))
+_FRONTS: Mapping[str, type[LogSpectrum]] = {kind.name: kind for kind in (LogMel, LogBands)}
 
 
 @dataclass(frozen=True)
@@ -199,8 +150,8 @@ class LogMelRequant:
 
     ``y = 2**e * x[n] - p * x[n - 1]``, ``u = round(y * w[n] / 2**a)``, ``w`` being the window in
     steps of ``2**-16``; the transform has 26 bits; ``P = floor((re**2 + im**2) / 2**8)``; ``S`` is
-    the sum of ``P`` times weights in steps of ``2**-14``, below ``2**57``; ``L`` is :func:`log2` of
-    it, where it is at least 1, else 0;
+    the sum of ``P`` times weights in steps of ``2**-14``, below ``2**57``, and of ``floor``; ``L``
+    is :func:`log2` of it, where it is at least 1, else 0;
     ``q = clip(floor((L * mult + bias) / 2**shift) + zero_point)``.
 
     Parameters
@@ -211,19 +162,27 @@ class LogMelRequant:
         The last step. ``bias`` has the half that rounds.
     zero_point, lo, hi
         Zero point and limits of the codes.
+    floor
+        What is added to the power in a band: a multiple of ``2**9`` below ``2**57``.
     """
 
-    front: LogMel
+    front: LogSpectrum
     mult: int
     bias: int
     shift: int
     zero_point: int
     lo: int
     hi: int
+    floor: int = 0
 
     def __post_init__(self) -> None:
         if not 1 <= self.mult < 1 << FACTOR_BITS:
             raise ValueError(f"mult of log_mel has {FACTOR_BITS} bits, not {self.mult}")
+        if not 0 <= self.floor < 1 << SUM_BITS or self.floor % (1 << FLOOR_STEP_BITS):
+            raise ValueError(
+                f"a floor is a multiple of {1 << FLOOR_STEP_BITS} below 2**{SUM_BITS}, not "
+                f"{self.floor}"
+            )
 
     @property
     def emphasis(self) -> tuple[int, int]:
@@ -253,8 +212,8 @@ class LogMelRequant:
 
     @cached_property
     def bank(self) -> FilterBank:
-        """The triangles in steps of ``2**-14``; the greatest weight is a step below 1."""
-        steps = np.floor(self.front.triangles * (1 << FILTER_BITS) + 0.5)
+        """The weights in steps of ``2**-14``; the greatest weight is a step below 1."""
+        steps = np.floor(self.front.weights * (1 << FILTER_BITS) + 0.5)
         limit = (1 << FILTER_BITS) - 1
         return FilterBank.of(steps.clip(0, limit).astype(np.int64))
 
@@ -277,12 +236,12 @@ class LogMelRequant:
         return wrap((frames + (1 << shift - 1)) >> shift, NUMBER_BITS)
 
     def sums(self, windowed: IntArray) -> IntArray:
-        """Return the sums of the power in each band, [..., bands]."""
+        """Return the sums of the power in each band and of the floor, [..., bands]."""
         padded = np.zeros((*windowed.shape[:-1], self.front.points), np.int64)
         padded[..., : self.front.window] = windowed
         real, imag = self.fft.apply(padded)
         power = (real * real + imag * imag) >> POWER_SHIFT
-        return self.bank.apply(power)
+        return self.bank.apply(power) + self.floor
 
     def codes(self, sums: IntArray) -> IntArray:
         """Return the codes of sums."""
@@ -296,16 +255,19 @@ class LogMelRequant:
 
     def to_json(self) -> JsonObject:
         """Plain JSON values."""
-        return asdict(self)
+        numbers = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {**numbers, "front": self.front.to_json()}
 
     @classmethod
     def from_json(cls, value: JsonObject) -> LogMelRequant:
         """Inverse of :meth:`to_json`."""
-        return cls(**{**value, "front": LogMel(**value["front"])})
+        front = dict(value["front"])
+        kind = _FRONTS[front.pop("name")]
+        return cls(**{**value, "front": kind.from_json(front)})
 
 
 def choose_log_mel(
-    front: LogMel, target: QType, step: float = 1 / (1 << SAMPLE_BITS - 1)
+    front: LogSpectrum, target: QType, step: float = 1 / (1 << SAMPLE_BITS - 1)
 ) -> LogMelRequant:
     """Find the integers that map features onto codes of a format.
 
@@ -319,7 +281,7 @@ def choose_log_mel(
     Raises
     ------
     ValueError
-        If a step of the logarithm is more than a code.
+        If a step of the logarithm is more than a code, or the floor more than any power.
     """
     assert isinstance(target.scale, float), "activations have one scale"
     # a code per step of 2**-16 of the logarithm to the base of 2
@@ -339,4 +301,5 @@ def choose_log_mel(
     zero = -math.log2(one) * (1 << LOG_BITS) * mult
     bias = zero + front.offset / target.scale * 2.0**shift + 2.0 ** (shift - 1)
     lo, hi = target.quantize([front.lowest, front.highest]).tolist()
-    return LogMelRequant(front, mult, math.floor(bias + 0.5), shift, target.zero_point, lo, hi)
+    floor = round(front.floor * one / (1 << FLOOR_STEP_BITS)) << FLOOR_STEP_BITS
+    return replace(draft, bias=math.floor(bias + 0.5), lo=lo, hi=hi, floor=floor)

@@ -100,7 +100,7 @@ heads = PerOperator[Callable[[layers.Layer, Device, bool], Begin]]("engine head"
 """How nodes of an operator are computed of samples that come; whether these go on is given."""
 
 
-@heads("log_mel")
+@heads("log_mel", "log_bands")
 def _log_mel(layer: layers.Layer, device: Device, goes_on: bool) -> Begin:
     assert isinstance(layer, layers.LogMelFront)
     check_frames(layer, goes_on=goes_on)

@@ -4,33 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from nnef_hw.arithmetic.audio.log_mel import LogMel
 from nnef_hw.arithmetic.audio.micro_frontend import MicroFrontend
 from nnef_hw.frontend.shapes.call import Call
 from nnef_hw.frontend.shapes.common import Shape
-from nnef_hw.ir.operators.audio import LOG_MEL, LogMelAttributes
+from nnef_hw.ir.operators.audio import LogBandsAttributes, LogMelAttributes, LogSpectrumAttributes
 
 __all__ = ["AUDIO_RULES"]
 
 
 def _log_mel(call: Call) -> list[Shape]:
+    return _log_spectrum(call, LogMelAttributes)
+
+
+def _log_bands(call: Call) -> list[Shape]:
+    return _log_spectrum(call, LogBandsAttributes)
+
+
+def _log_spectrum(call: Call, attributes: type[LogSpectrumAttributes]) -> list[Shape]:
     samples = _samples(call)
     try:
-        front = LogMel(**{name: call.attrs[name] for name in LOG_MEL})
+        front = attributes.read(call.attrs)
     except ValueError as error:
         raise call.error(str(error)) from error
     emphasized = int(front.emphasis > 0)
     if call.attrs["padding"] not in ([(before, 0), (0, 0)] for before in range(emphasized + 1)):
         least = "[(1, 0), (0, 0)] or [(0, 0), (0, 0)]" if emphasized else "[(0, 0), (0, 0)]"
         raise call.error(f"padding {call.attrs['padding']} is not {least}", at="padding")
-    found = LogMelAttributes(front=front, before=call.attrs["padding"][0][0])
+    found = attributes(front=front, before=call.attrs["padding"][0][0])
     frames = found.frames(samples)
     if not frames:
         raise call.error(
             f"{samples} samples are less than the {front.reach - found.before} of a frame",
             at="input",
         )
-    return [(call.inputs[0].shape[0], front.bands, frames, 1)]
+    return [(call.inputs[0].shape[0], len(front.weights), frames, 1)]
 
 
 def _micro_frontend(call: Call) -> list[Shape]:
@@ -77,6 +84,7 @@ def _samples(call: Call) -> int:
 
 
 AUDIO_RULES: Mapping[str, Callable[[Call], list[Shape]]] = {
+    "log_bands": _log_bands,
     "log_mel": _log_mel,
     "micro_frontend": _micro_frontend,
     "micro_frontend_step": _micro_frontend_step,

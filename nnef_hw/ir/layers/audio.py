@@ -9,15 +9,15 @@ from nnef_hw.arithmetic.audio.micro_frontend import MicroFrontend
 from nnef_hw.arithmetic.numerics import Requant
 from nnef_hw.ir.graph import Node
 from nnef_hw.ir.layers.layer import Codes, Layer, layers
-from nnef_hw.ir.operators.audio import LogMelAttributes, MicroFrontendAttributes
+from nnef_hw.ir.operators.audio import LogSpectrumAttributes, MicroFrontendAttributes
 
 __all__ = ["LogMelFront", "MicroFront", "MicroFrontStep", "MicroNoise"]
 
 
-@layers("log_mel")
+@layers("log_mel", "log_bands")
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LogMelFront(Layer):
-    """Logarithms of the power in bands of the mel scale.
+    """Logarithms of the power in bands of a spectrum.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class LogMelFront(Layer):
     def read(cls, node: Node) -> dict[str, object]:
         return {
             "requant": node.attrs["requant"],
-            "before": node.attributes(LogMelAttributes).before,
+            "before": node.attributes(LogSpectrumAttributes).before,
         }
 
     def compute(self, *codes: Codes) -> Codes:

@@ -1,7 +1,13 @@
 """The operators of the canonical and the fixed stage, and what is known of them."""
 
 from nnef_hw.ir.operators.attributes import Attributes
-from nnef_hw.ir.operators.audio import FrontAttributes, LogMelAttributes, MicroFrontendAttributes
+from nnef_hw.ir.operators.audio import (
+    FrontAttributes,
+    LogBandsAttributes,
+    LogMelAttributes,
+    LogSpectrumAttributes,
+    MicroFrontendAttributes,
+)
 from nnef_hw.ir.operators.contraction import Contraction, ContractionAttributes
 from nnef_hw.ir.operators.data_movement import FactorAttributes, PadAttributes, SliceAttributes
 from nnef_hw.ir.operators.operator import CanonicalOperator, Operator, Trait
@@ -23,7 +29,9 @@ __all__ = [
     "FactorAttributes",
     "FrontAttributes",
     "InterpolateAttributes",
+    "LogBandsAttributes",
     "LogMelAttributes",
+    "LogSpectrumAttributes",
     "MicroFrontendAttributes",
     "Operator",
     "PadAttributes",

@@ -7,20 +7,21 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, fields
-from typing import Self
+from typing import ClassVar, Self
 
+from nnef_hw.arithmetic.audio.log_bands import LogBands
 from nnef_hw.arithmetic.audio.log_mel import LogMel, LogMelRequant
+from nnef_hw.arithmetic.audio.log_spectrum import LogSpectrum
 from nnef_hw.arithmetic.audio.micro_frontend import MicroFrontend
 from nnef_hw.arithmetic.numerics import Requant
 from nnef_hw.arithmetic.records import AttributeMap
 from nnef_hw.ir.operators.attributes import Attributes, padding_pairs
 from nnef_hw.ir.operators.operator import CanonicalOperator, Trait
 
-__all__ = ["LOG_MEL", "OPERATORS", "FrontAttributes", "LogMelAttributes", "MicroFrontendAttributes"]
-
-LOG_MEL = tuple(field.name for field in fields(LogMel))
-"""Attributes of a ``log_mel`` that say what it computes of its samples."""
-
+__all__ = [
+    "OPERATORS", "FrontAttributes", "LogBandsAttributes", "LogMelAttributes",
+    "LogSpectrumAttributes", "MicroFrontendAttributes",
+]  # fmt: skip
 
 MICRO_RATE = 16_000
 """Samples per second of a ``micro_frontend``, which takes no others."""
@@ -31,13 +32,13 @@ class FrontAttributes(Attributes):
 
     @property
     @abstractmethod
-    def limits(self) -> tuple[float, float]:
-        """The least and the greatest feature that a format needs."""
+    def limits(self) -> tuple[float, float] | None:
+        """The least and the greatest feature that a format needs; None if samples tell."""
 
     @property
     @abstractmethod
-    def rate(self) -> int:
-        """Samples per second."""
+    def rate(self) -> int | None:
+        """Samples per second; None if any will do."""
 
     @abstractmethod
     def frames(self, samples: int) -> int:
@@ -45,19 +46,37 @@ class FrontAttributes(Attributes):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LogMelAttributes(FrontAttributes):
-    """Attributes of a ``log_mel``.
+class LogSpectrumAttributes(FrontAttributes):
+    """Attributes of logarithms of the power in bands.
 
     Parameters
     ----------
     front
-        What it computes of its samples.
+        What is computed of samples.
     before
-        Zeros in front of its samples: 1 or 0, and 0 without an emphasis, which alone reads it.
+        Zeros in front of the samples: 1 or 0, and 0 without an emphasis, which alone reads it.
     """
 
-    front: LogMel
+    kind: ClassVar[type[LogSpectrum]]
+
+    front: LogSpectrum
     before: int
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """Return the attributes that say what is computed of samples."""
+        return tuple(field.name for field in fields(cls.kind))
+
+    @classmethod
+    def read(cls, attrs: AttributeMap) -> LogSpectrum:
+        """Return the front end that attributes describe.
+
+        Raises
+        ------
+        ValueError
+            If the integers cannot compute it.
+        """
+        return cls.kind.from_json({name: attrs[name] for name in cls.names()})
 
     @classmethod
     def parse(cls, attrs: AttributeMap) -> Self:
@@ -65,7 +84,28 @@ class LogMelAttributes(FrontAttributes):
         rows, columns = padding_pairs(attrs["padding"])
         assert columns == (0, 0), f"padding {columns} beside samples"
         assert rows[1] == 0, f"padding of {rows[1]} behind samples"
-        return cls(front=LogMel(**{name: attrs[name] for name in LOG_MEL}), before=rows[0])
+        return cls(front=cls.read(attrs), before=rows[0])
+
+    @property
+    def limits(self) -> tuple[float, float] | None:
+        """Nothing: samples tell."""
+        return None
+
+    @property
+    def rate(self) -> int | None:
+        """Nothing: bands are bins, whatever the rate."""
+        return None
+
+    def frames(self, samples: int) -> int:
+        """Return how many frames there are in so many samples."""
+        return max(0, (samples + self.before - self.front.reach) // self.front.hop + 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogMelAttributes(LogSpectrumAttributes):
+    """Attributes of a ``log_mel``."""
+
+    kind = LogMel
 
     @property
     def limits(self) -> tuple[float, float]:
@@ -75,11 +115,15 @@ class LogMelAttributes(FrontAttributes):
     @property
     def rate(self) -> int:
         """Samples per second."""
+        assert isinstance(self.front, LogMel)
         return self.front.rate
 
-    def frames(self, samples: int) -> int:
-        """Return how many frames there are in so many samples."""
-        return max(0, (samples + self.before - self.front.reach) // self.front.hop + 1)
+
+@dataclass(frozen=True, kw_only=True)
+class LogBandsAttributes(LogSpectrumAttributes):
+    """Attributes of a ``log_bands``, whose frequencies are bins of any rate."""
+
+    kind = LogBands
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,16 +162,26 @@ class MicroFrontendAttributes(FrontAttributes):
 
 
 _FRONT = frozenset({Trait.FIXED_FORMAT})
+_OF_SPECTRUM = _FRONT | {Trait.HEARS}
 
 OPERATORS = (
     CanonicalOperator(
         "log_mel",
-        _FRONT,
-        attributes=frozenset({*LOG_MEL, "padding", "border"}),
+        _OF_SPECTRUM,
+        attributes=frozenset({*LogMelAttributes.names(), "padding", "border"}),
         parsed=LogMelAttributes,
         requant=LogMelRequant,
         borders=("constant",),
         hardware="one multiplier in turn: window, transform, power, bands, logarithm",
+    ),
+    CanonicalOperator(
+        "log_bands",
+        _OF_SPECTRUM,
+        attributes=frozenset({*LogBandsAttributes.names(), "padding", "border"}),
+        parsed=LogBandsAttributes,
+        requant=LogMelRequant,
+        borders=("constant",),
+        hardware="the same, with a window and bands of its own",
     ),
     CanonicalOperator(
         "micro_frontend",

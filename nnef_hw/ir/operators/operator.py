@@ -57,6 +57,8 @@ class Trait(Enum):
     """Every element is one of the first operand's, or a constant: the result has its format."""
     ONE_FORMAT = auto()
     """Hands codes of several operands on: they and the result have one format."""
+    HEARS = auto()
+    """Its first operand is samples of audio, of 16 bits with a sign."""
     FIXED_FORMAT = auto()
     """The format of the result does not depend on its values."""
     CLIPS = auto()

@@ -9,7 +9,8 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from nnef_hw.arithmetic.audio.log_mel import FACTOR_BITS, NUMBER_BITS, LogMelRequant
+from nnef_hw.arithmetic.audio.log_mel import LogMelRequant
+from nnef_hw.arithmetic.audio.log_spectrum import FACTOR_BITS, NUMBER_BITS
 from nnef_hw.arithmetic.audio.logarithm import SEGMENT_BITS, SLOPE_BITS, log2_table
 from nnef_hw.arithmetic.numerics import IntArray
 from nnef_hw.hardware.devices import Device

@@ -329,7 +329,7 @@ def _contraction(graph: Graph, node: Node) -> Iterator[Problem]:
             yield f"its operand {name!r} is constant", "use matmul or linear"
 
 
-@checks("log_mel", "micro_frontend", "micro_frontend_step", "micro_noise")
+@checks("log_mel", "log_bands", "micro_frontend", "micro_frontend_step", "micro_noise")
 def _front(graph: Graph, node: Node) -> Iterator[Problem]:
     yield from _image(graph.tensor(node.outputs[0]).shape)
     if graph.tensor(node.inputs[0]).data is not None:

@@ -11,7 +11,7 @@ from nnef_hw.ir.operators import (
     ConvAttributes,
     FactorAttributes,
     InterpolateAttributes,
-    LogMelAttributes,
+    LogSpectrumAttributes,
     PadAttributes,
     PerOperator,
     PoolAttributes,
@@ -132,9 +132,9 @@ def _along_channels(case: _Case) -> Taps:
     return Taps(case.axis)
 
 
-@_taps("log_mel")
+@_taps("log_mel", "log_bands")
 def _log_mel(case: _Case) -> Taps:
-    found = case.node.attributes(LogMelAttributes)
+    found = case.node.attributes(LogSpectrumAttributes)
     case.of_axis([found.front.hop, 1], "which has no samples")
     return Taps(
         case.axis, found.front.reach, found.front.hop, before=found.before, pads=found.before > 0

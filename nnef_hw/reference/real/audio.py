@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nnef_hw.arithmetic.numerics import IntArray
-from nnef_hw.ir.operators.audio import LogMelAttributes, MicroFrontendAttributes
+from nnef_hw.ir.operators.audio import LogSpectrumAttributes, MicroFrontendAttributes
 from nnef_hw.reference.real.registry import Array, Evaluation, operator
 from nnef_hw.reference.running.batch_rules import always
 
@@ -14,11 +14,12 @@ __all__ = ["log_mel", "micro_frontend", "micro_frontend_step", "micro_noise"]
 _FULL_SCALE = 1 << 15
 
 
+@operator("log_bands", batch=always)
 @operator("log_mel", batch=always)
 def log_mel(call: Evaluation) -> Array:
     """Compute logarithms of power; a first sample of no frame is for the emphasis."""
     samples = np.asarray(call.args[0][:, 0, :, 0], np.float64)
-    attributes = call.node.attributes(LogMelAttributes)
+    attributes = call.node.attributes(LogSpectrumAttributes)
     front = attributes.front
     if attributes.before or not front.emphasis:
         features = front.apply(samples)

@@ -37,7 +37,7 @@ class LogMelLayer(PlainLayer):
         return {"log_mel": {"requant": self.layer.requant}}
 
 
-@lowers("log_mel")
+@lowers("log_mel", "log_bands")
 def _lower_log_mel(context: StreamContext[layers.LogMelFront]) -> LogMelLayer:
     layer, goes_on = context.layer, context.rows is not None
     check_frames(layer, goes_on=goes_on)

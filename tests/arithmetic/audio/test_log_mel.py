@@ -1,15 +1,28 @@
 """Log-mel features in integers beside those of real numbers."""
 
+import json
+
 import numpy as np
 import pytest
 from audio import sounds
 
 from nnef_hw.arithmetic.audio.filter_bank import triangles
+from nnef_hw.arithmetic.audio.log_bands import LogBands
 from nnef_hw.arithmetic.audio.log_mel import LogMel, LogMelRequant, choose_log_mel
 from nnef_hw.arithmetic.numerics import QType
 
 FINE = QType(16, signed=False, scale=1 / 65535, zero_point=0)
 CODES = QType(8, signed=True, scale=1 / 255, zero_point=-128)
+
+
+def own_bands(points, bands):
+    """Return weights of bands of equal widths, each as heavy as it is wide, as librosa has them."""
+    edges = np.linspace(1, points / 2 - 1, bands + 2)
+    bins = np.arange(points // 2 + 1)
+    rows = [np.interp(bins, edges[n : n + 3], [0, 0.02, 0]) for n in range(bands)]
+    return np.stack(rows)
+
+
 FRONTS = {
     "wakeword": LogMel(),
     "short": LogMel(
@@ -17,6 +30,14 @@ FRONTS = {
         high=7_600.0, bands=32,
     ),
     "coarse": LogMel(rate=8_000, window=100, hop=100, points=128, bands=10, high=4_000.0),
+    "floor": LogMel(
+        window=480, hop=160, points=512, shape="hann", emphasis=0.0, floor=1e-6, gain=0.125,
+        offset=0.76,
+    ),
+    "own": LogBands.of(
+        hop=100, points=256, window=np.hanning(200), weights=own_bands(256, 12), floor=1e-4,
+        gain=0.1, offset=0.5, lowest=0.2,
+    ),
 }  # fmt: skip
 
 
@@ -26,7 +47,7 @@ def test_is_within_half_a_code_of_real_numbers(rng, front):
     fine, short = choose_log_mel(front, FINE), choose_log_mel(front, CODES)
     for name, samples in sounds(rng, 16_000).items():
         real = front.apply(samples / 32_768)
-        assert real.shape == (front.frames(16_000), front.bands)
+        assert real.shape == (front.frames(16_000), len(front.weights))
         error = np.abs(fine.apply(samples) / 65_535 - real) * 255
         assert error.max() < 0.5, name
         codes = short.apply(samples)
@@ -77,9 +98,10 @@ def test_numbers_never_wrap():
     assert requant.sums(windowed).max() < 1 << 56
 
 
-def test_integers_are_kept():
-    requant = choose_log_mel(FRONTS["short"], CODES)
-    assert LogMelRequant.from_json(requant.to_json()) == requant
+@pytest.mark.parametrize("name", ["short", "floor", "own"])
+def test_integers_are_kept(name):
+    requant = choose_log_mel(FRONTS[name], CODES)
+    assert LogMelRequant.from_json(json.loads(json.dumps(requant.to_json()))) == requant
 
 
 def test_triangles_add_up_to_one():
@@ -102,6 +124,7 @@ def test_triangles_add_up_to_one():
         ({"bands": 400}, "of 400 bands have no bin of 15.625 Hz, the first of them band 0"),
         ({"gain": 0.0}, "positive"),
         ({"lowest": 1.0}, "none"),
+        ({"floor": -1e-6}, "not negative: -1e-06"),
     ],
 )
 def test_says_what_is_wrong(wrong, message):
@@ -112,3 +135,37 @@ def test_says_what_is_wrong(wrong, message):
 def test_refuses_a_step_that_is_too_small():
     with pytest.raises(ValueError, match="too small"):
         choose_log_mel(LogMel(), QType(16, signed=False, scale=1e-11, zero_point=0))
+
+
+OWN = {
+    "hop": 16, "points": 32, "shape": (0.5,) * 32, "first": (1, 3), "lengths": (3, 2),
+    "factors": (0.1, 0.2, 0.3, 0.4, 0.5),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"shape": (1.5,) * 32}, "between 0 and 1"),
+        ({"factors": (0.5,) * 4}, "4 weights are not the 5 of these"),
+        ({"first": (0, 3)}, "between bin 1 and bin 15"),
+        ({"lengths": (3, 14), "factors": (0.1,) * 17}, "between bin 1 and bin 15"),
+    ],
+)
+def test_says_what_is_wrong_with_bands(wrong, message):
+    LogBands(**OWN)
+    with pytest.raises(ValueError, match=message):
+        LogBands(**{**OWN, **wrong})
+
+
+def test_powers_that_nothing_divides():
+    """A network's own formula: its window and weights are of any size."""
+    weights, window = own_bands(64, 5) * 7, 3 * np.hanning(64)
+    front = LogBands.of(
+        hop=32, points=64, window=window, weights=weights, floor=0.5, gain=2.0, offset=1.0
+    )
+    x = np.sin(np.arange(128) * 0.7)
+    frames = np.stack([x[n : n + 64] for n in (0, 32, 64)]) * window
+    power = np.abs(np.fft.rfft(frames)) ** 2
+    expected = 2 * np.log10(power @ weights.T + 0.5) + 1
+    assert front.apply(x) == pytest.approx(expected, abs=1e-9)

@@ -26,14 +26,17 @@ def hearing(rng, front):
     return put_in_front(g.build("y"), front)
 
 
-def fixed_of(graph, rng):
-    """The fixed graph, calibrated with a sound that swells."""
-    samples = graph.tensor("audio").shape[2]
-    noise = sounds(rng, samples)["swelling"] / 32_768
-    return quantize(simplify(graph), {"audio": np.tile(noise[None, None, :, None], (4, 1, 1, 1))})
+def fixed_of(graph, rng, axis=2):
+    """The fixed graph of one input, calibrated with a sound that swells along an axis."""
+    [name] = graph.inputs
+    shape = graph.tensor(name).shape
+    noise = sounds(rng, shape[axis])["swelling"] / 32_768
+    return quantize(
+        simplify(graph), {name: np.tile(noise.reshape(shape), (4, *[1] * (len(shape) - 1)))}
+    )
 
 
-def step_of(fixed):
+def step_of(fixed, axis=2):
     """One step of a stream in time."""
-    step, _ = StreamTime(2).steps(*StreamTime(2).window(fixed))
+    step, _ = StreamTime(axis).steps(*StreamTime(axis).window(fixed))
     return step

@@ -344,6 +344,14 @@ RECIPES = {
          "high": 7_000.0, "gain": 0.25, "offset": 1.0, "lowest": 0.0, "highest": 1.5,
          "padding": net.choice([(0, 0), (0, 0)], [(1, 0), (0, 0)])},
     ),
+    "log_bands": lambda net, _: (
+        [net.constant((1, 1, 80, 1))],
+        {"hop": net.choice(10, 32), "points": 64, "emphasis": net.choice(0.0, 0.25),
+         "shape": [0.5, 1.0] * 16, "first": [1, 4, 6], "lengths": [4, 2, 20],
+         "factors": [0.25, 0.5, 0.75, 1.0] * 6 + [0.5, 0.125], "floor": net.choice(0.0, 0.125),
+         "gain": 0.25, "offset": 1.0, "lowest": 0.0, "highest": 1.5,
+         "padding": [(0, 0), (0, 0)]},
+    ),
     "micro_frontend": lambda net, _: (
         [net.constant((1, 1, 900, 1))], {"hop": net.choice(160, 320), "scale": 0.25}
     ),

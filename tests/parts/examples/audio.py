@@ -7,6 +7,7 @@ from audio import sounds
 
 from examples.example import RAM, Example, Measured
 from nnef_hw import parts
+from nnef_hw.arithmetic.audio.log_bands import LogBands
 from nnef_hw.arithmetic.audio.log_mel import LogMel, choose_log_mel
 from nnef_hw.arithmetic.audio.micro_frontend import MicroFrontend
 from nnef_hw.arithmetic.numerics import QType, choose_requant
@@ -25,6 +26,15 @@ FRONTS = {
     "radix 2 first": LogMel(window=60, hop=30, points=64, **SMALL),
     "without emphasis": LogMel(window=40, hop=40, points=64, emphasis=0.0, shape="hann", **SMALL),
     "other emphasis": LogMel(window=20, hop=7, points=32, emphasis=0.625, shape="ones", **SMALL),
+    "floor": LogMel(window=24, hop=8, points=32, floor=0.03, **SMALL),
+    "faint floor": LogMel(
+        window=60, hop=30, points=64, floor=3e-10, gain=0.05, offset=0.6, **SMALL
+    ),
+    "bands of its own": LogBands(
+        hop=15, points=64, emphasis=0.25, shape=tuple(np.hanning(50)), first=(1, 2, 9),
+        lengths=(2, 9, 23), factors=(0.5, 1.0, *np.linspace(0, 0.9, 9), *np.linspace(0.8, 0, 23)),
+        floor=1e-6, gain=0.125, offset=0.75, lowest=0.0, highest=1.0,
+    ),
 }  # fmt: skip
 HEARD = ("noise", "quiet", "silence", "lowest", "swelling")
 
@@ -54,6 +64,7 @@ def log_mel(
 AUDIO = {
     "LogMel": {
         **{name: log_mel(front, 2, heard=["noise"]) for name, front in FRONTS.items()},
+        "floor of silence": log_mel(FRONTS["faint floor"], 2, heard=["silence", "quiet"]),
         "goes on": log_mel(FRONTS["radix 4"], 2, goes_on=True, heard=["noise"]),
         "single-port RAM": log_mel(
             FRONTS["radix 4"], 2, heard=["noise"], single_port=UP5K.single_port

@@ -4,9 +4,11 @@ from dataclasses import replace
 
 import pytest
 from hearing_graphs import fixed_of, hearing, small_front, step_of
+from spectrogram_models import spectrogram
 
 from nnef_hw.boards import find_board
 from nnef_hw.errors import UnsupportedError
+from nnef_hw.frontend import load
 from nnef_hw.streaming.foldings.lower import lower
 from nnef_hw.streaming.layers.log_mel import LogMelLayer
 from nnef_hw.streaming.search.solver import schedule
@@ -40,3 +42,15 @@ def test_samples_that_no_frame_reads_are_refused(rng):
     fixed = fixed_of(replace(heard, tensors={**heard.tensors, "audio": longer}), rng)
     with pytest.raises(UnsupportedError, match="215 samples are not 6 frames of 60 samples"):
         lower(fixed)
+
+
+@pytest.mark.verilator
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_a_spectrogram_of_the_network_itself(goes_on, simulate, rng, tmp_path):
+    """As torch.onnx writes it: window, bands, and a power that is added are its own."""
+    graph = fixed_of(load(spectrogram(tmp_path / "net.onnx")), rng, axis=1)
+    assert graph.tensor("x").qtype.bits == 16
+    graph = step_of(graph, axis=1) if goes_on else graph
+    plan = schedule(graph, find_board("ulx3s_85f"))
+    assert any(node.op == "log_bands" for node in graph.nodes)
+    simulate(plan, graph).check(9 if goes_on else 3)

@@ -17,6 +17,7 @@ from nnef_hw.frontend.onnx.operators import (
     resize,
     shapes,
     slicing,
+    spectra,
     windows,
 )
 
@@ -37,5 +38,6 @@ __all__ = [
     "resize",
     "shapes",
     "slicing",
+    "spectra",
     "windows",
 ]

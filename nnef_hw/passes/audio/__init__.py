@@ -1,0 +1,1 @@
+"""Networks that hear: what they compute of samples, found by what it gives."""

@@ -1,0 +1,53 @@
+"""ONNX models that hear: what torch.onnx makes of torchaudio's spectrograms."""
+
+import numpy as np
+
+POINTS, HOP, SAMPLES, BANDS = 64, 24, 207, 5
+
+
+def saved(path, nodes, inputs, outputs, constants, opset=18):
+    """Write a model of nodes (op, inputs, output, attributes)."""
+    import onnx
+
+    helper = onnx.helper
+    made = [
+        helper.make_node(op, given, [result], **attributes)
+        for op, given, result, attributes in nodes
+    ]
+    shapes = [
+        [helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, s) for n, s in each.items()]
+        for each in (inputs, outputs)
+    ]
+    data = [onnx.numpy_helper.from_array(np.asarray(x), name) for name, x in constants.items()]
+    graph = helper.make_graph(made, "net", *shapes, data)
+    opsets = [helper.make_opsetid("", opset)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=10), path)
+    return path
+
+
+def spectrogram(path, *, points=POINTS, magnitude=False, least=False):
+    """Write what torch.onnx makes of torchaudio's MelSpectrogram, a logarithm, and a filter."""
+    window = np.hanning(points + 1)[:-1].astype(np.float32)
+    edges = np.linspace(1, points // 2 - 1, BANDS + 2)
+    bins = np.arange(points // 2 + 1)
+    weights = [np.interp(bins, edges[n : n + 3], [0, 1, 0]) for n in range(BANDS)]
+    frames = (SAMPLES - points) // HOP + 1
+    rng = np.random.default_rng(3)
+    nodes = [
+        ("Unsqueeze", ["x", "last"], "signal", {}), ("STFT", ["signal", "step", "window"], "z", {}),
+        ("Transpose", ["z"], "turned", {"perm": [0, 2, 1, 3]}),
+        ("ReduceL2", ["turned", "last"], "size", {"keepdims": 0}),
+        ("Pow", ["size", "one" if magnitude else "two"], "power", {}),
+        ("Transpose", ["power"], "by_bins", {"perm": [0, 2, 1]}),
+        ("MatMul", ["by_bins", "weights"], "bands", {}),
+        ("Transpose", ["bands"], "by_frames", {"perm": [0, 2, 1]}),
+        ("Max" if least else "Add", ["by_frames", "floor"], "lifted", {}),
+        ("Log", ["lifted"], "log", {}), ("Conv", ["log", "filter"], "y", {}),
+    ]  # fmt: skip
+    constants = {
+        "last": np.array([-1]), "step": np.int64(HOP), "window": window, "two": np.float32(2),
+        "one": np.float32(1), "weights": np.stack(weights, 1).astype(np.float32),
+        "floor": np.float32(1e-4), "filter": rng.normal(size=(3, BANDS, 2)).astype(np.float32),
+    }  # fmt: skip
+    result = {"y": [1, 3, frames - 1]}
+    return saved(path, nodes, {"x": [1, SAMPLES]}, result, constants)
