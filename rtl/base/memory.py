@@ -15,7 +15,8 @@ class TiledMemory(wiring.Component):
     Golden model: ``words[address]``, ``latency`` cycles later. Built from a grid of block RAM
     primitives (:class:`nnef_hw.hardware.geometry.blockram.Tiling`). One read and one write per
     cycle. A read in the cycle of a write to the same address gives an undefined word
-    (``no_rw_check`` tells synthesis so): users must not rely on it.
+    (``no_rw_check`` tells synthesis so): users must not rely on it. Where the tiling says so, a
+    primitive holds the halves of words behind each other, and is read at two addresses.
 
     Parameters
     ----------
@@ -60,6 +61,8 @@ class TiledMemory(wiring.Component):
     ):
         if writable and style == "logic":
             raise ValueError("TiledMemory in logic is read-only")
+        if writable and tiling.reads > 1:
+            raise ValueError("TiledMemory that is read at two addresses is read-only")
         if part_bits and (tiling.width % part_bits or tiling.tile_width % part_bits):
             raise ValueError(f"TiledMemory tiles have no whole parts of {part_bits} bits")
         self.tiling = tiling
@@ -99,19 +102,31 @@ class TiledMemory(wiring.Component):
                 width = min(tiling.tile_width, tiling.width - low)
                 words = [(word >> low) & ((1 << width) - 1)
                          for word in self.words[first:first + depth]]
-                tile = memory.Memory(shape=unsigned(width), depth=depth, init=words,
+                # a word's halves lie behind each other, each behind an address of its own
+                half = min(width, tiling.tile_width // tiling.reads)
+                span = 1 << (depth - 1).bit_length()
+                if width > half:
+                    words = [word & ((1 << half) - 1) for word in words] + [0] * (
+                        span - len(words)) + [word >> half for word in words]
+                tile = memory.Memory(shape=unsigned(half), init=words,
+                                     depth=depth if width == half else span + depth,
                                      attrs={"ram_style": self.style, "no_rw_check": 1})
                 m.submodules[f"tile_{row}_{column}"] = tile
-                port = tile.read_port()
-                m.d.comb += [
-                    port.addr.eq(self.read_address),
-                    port.en.eq(self.read_enable),
-                ]
-                found = port.data
+                ports = [tile.read_port() for _ in range(-(-width // half))]
+                for upper, port in enumerate(ports):
+                    address = self.read_address
+                    if len(ports) > 1:
+                        address = Cat(address[: (depth - 1).bit_length()], C(upper, 1))
+                    m.d.comb += [
+                        port.addr.eq(address),
+                        port.en.eq(self.read_enable),
+                    ]
+                found = data = ports[0].data if len(ports) == 1 else Cat(
+                    port.data for port in ports)[:width]
                 if self.latency > 1:
-                    found = Signal.like(port.data, name=f"found_{row}_{column}", reset_less=True)
+                    found = Signal(width, name=f"found_{row}_{column}", reset_less=True)
                     with m.If(self.register_enable):
-                        m.d.sync += found.eq(port.data)
+                        m.d.sync += found.eq(data)
                 parts.append(found)
                 if self.writable:
                     write = tile.write_port(granularity=self.part_bits or None)

@@ -52,6 +52,48 @@ module SDPX9B (
     );
 endmodule
 
+// Constants that two addresses read: nothing is written into it.
+module DPX9B (
+    input CLKA, CEA, OCEA, RESETA, WREA, CLKB, CEB, OCEB, RESETB, WREB,
+    input [13:0] ADA, ADB,
+    input [2:0] BLKSELA, BLKSELB,
+    input [17:0] DIA, DIB,
+    output [17:0] DOA, DOB
+);
+    parameter READ_MODE0 = 1'b0, READ_MODE1 = 1'b0, WRITE_MODE0 = 2'b00, WRITE_MODE1 = 2'b00;
+    parameter BIT_WIDTH_0 = 18, BIT_WIDTH_1 = 18;
+    parameter BLK_SEL_0 = 3'b000, BLK_SEL_1 = 3'b000, RESET_MODE = "SYNC";
+    `NNEF_HW_GOWIN_CONTENTS(288)
+
+    initial
+        if (READ_MODE0 != 0 || READ_MODE1 != 0 || BLK_SEL_0 != 0 || BLK_SEL_1 != 0) begin
+            $display("DPX9B: a mode without a model");
+            $fatal;
+        end
+    always @(posedge CLKA)
+        if (WREA || WREB || RESETA || RESETB) begin
+            $display("DPX9B: a mode without a model");
+            $fatal;
+        end
+    wire [35:0] a, b;
+    nnef_hw_gowin_ram #(
+        .BYTE(9), .WRITE_WIDTH(BIT_WIDTH_0), .READ_WIDTH(BIT_WIDTH_0),
+        .CONTENTS(`NNEF_HW_GOWIN_ALL_CONTENTS)
+    ) first (
+        .write_clk(CLKA), .write(1'b0), .write_address(ADA), .d(36'b0),
+        .read_clk(CLKA), .read(CEA & ~|BLKSELA), .reset(1'b0), .read_address(ADA), .q(a)
+    );
+    nnef_hw_gowin_ram #(
+        .BYTE(9), .WRITE_WIDTH(BIT_WIDTH_1), .READ_WIDTH(BIT_WIDTH_1),
+        .CONTENTS(`NNEF_HW_GOWIN_ALL_CONTENTS)
+    ) second (
+        .write_clk(CLKB), .write(1'b0), .write_address(ADB), .d(36'b0),
+        .read_clk(CLKB), .read(CEB & ~|BLKSELB), .reset(1'b0), .read_address(ADB), .q(b)
+    );
+    assign DOA = a[17:0];
+    assign DOB = b[17:0];
+endmodule
+
 // A product of two factors with signs; a register of operands or product takes CLK[0], or is left out.
 module MULT12X12 (
     input [11:0] A, B,

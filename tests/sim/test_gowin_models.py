@@ -170,6 +170,31 @@ def test_memory(family, rng):
             assert word >> 36 * n & 0xFFFFFFFFF == out, (kind, write_width, read_width, step)
 
 
+@pytest.mark.parametrize("width", [9, 18])
+def test_constants_of_arora_that_two_addresses_read(rng, width):
+    memory = Memory(9)
+    body = f"""
+    wire [17:0] a, b;
+    DPX9B #(.BIT_WIDTH_0({width}), .BIT_WIDTH_1({width}), {memory.parameters()}) ram (
+        .CLKA(clk), .CEA(i__payload[28] & i__valid), .OCEA(1'b1), .RESETA(1'b0), .WREA(1'b0),
+        .CLKB(clk), .CEB(i__payload[29] & i__valid), .OCEB(1'b1), .RESETB(1'b0), .WREB(1'b0),
+        .ADA(i__payload[13:0]), .ADB(i__payload[27:14]), .BLKSELA(3'b0), .BLKSELB(3'b0),
+        .DIA(18'b0), .DIB(18'b0), .DOA(a), .DOB(b)
+    );
+    assign o__payload = {{36'b0, b, a}};
+    """
+    addresses = rng.integers(0, 1 << 14, (500, 2))
+    enables = rng.integers(0, 4, 500)
+    inputs = addresses[:, 0] | addresses[:, 1] << 14 | enables << 28
+    found = outputs(design(MODELS["arora"], body, i=30, o=72), inputs.astype(np.uint64))
+    expected = [0, 0]
+    for pair, enable, word in zip(addresses.tolist(), enables.tolist(), found, strict=True):
+        for port, address in enumerate(pair):
+            if enable >> port & 1:
+                expected[port] = memory.read(address, width)
+        assert [word & 0x3FFFF, word >> 18] == expected
+
+
 @pytest.mark.parametrize(
     ("family", "cell", "mode"),
     [

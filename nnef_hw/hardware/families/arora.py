@@ -27,7 +27,7 @@ class Arora(Family):
 ARORA = Arora(
     name="arora",
     title="Gowin Arora V",
-    ram=BlockRam("BSRAM", ((1024, 18), (2048, 9))),
+    ram=BlockRam("BSRAM", ((1024, 18), (2048, 9)), reads_twice=True),
     products_per_dsp=1,
     paired_weight_bits=0,
     sums_per_dsp=1,

@@ -16,13 +16,16 @@ class BlockRam:
     """A device's block RAM: its ``(depth, width)`` shapes, widest first.
 
     ``has_register`` tells if a register behind it is a part of it that synthesis uses,
-    ``writes_bits`` if the widest shape can write any bits of a word and keep the others.
+    ``writes_bits`` if the widest shape can write any bits of a word and keep the others,
+    ``reads_twice`` if constants in the widest shape are read at two addresses per cycle, of which
+    each half of a word twice as wide has one.
     """
 
     name: str
     shapes: tuple[tuple[int, int], ...]
     has_register: bool = False
     writes_bits: bool = False
+    reads_twice: bool = False
 
     def deepest(self, width: int) -> int:
         """Return the words of the deepest shape that is at least so wide."""
@@ -52,12 +55,15 @@ class Tiling:
         Shape of one primitive.
     rows, columns
         Primitives stacked in depth (behind a multiplexer) and side by side in width.
+    reads
+        Addresses of a primitive that a word is read from, each with an equal share of the width.
     """
 
     depth: int
     width: int
     tile_depth: int
     tile_width: int
+    reads: int = 1
 
     @property
     def rows(self) -> int:
@@ -76,10 +82,18 @@ class Tiling:
 
 
 @cache
-def tile_memory(ram: BlockRam, depth: int, width: int) -> Tiling:
-    """Choose the tiling with the fewest primitives, and of these the fewest multiplexer inputs."""
+def tile_memory(ram: BlockRam, depth: int, width: int, *, constant: bool = False) -> Tiling:
+    """Choose the tiling with the fewest primitives, and of these the fewest multiplexer inputs.
+
+    A ``constant`` memory is read at two addresses of a primitive where that takes fewer of them.
+    """
     tilings = [Tiling(depth, width, *shape) for shape in ram.shapes]
-    return min(tilings, key=lambda tiling: (tiling.count, tiling.rows, -tiling.tile_width))
+    if constant and ram.reads_twice:
+        words, bits = ram.shapes[0]
+        tilings.append(Tiling(depth, width, words // 2, 2 * bits, reads=2))
+    return min(
+        tilings, key=lambda tiling: (tiling.count, tiling.rows, tiling.reads, -tiling.tile_width)
+    )
 
 
 @cache

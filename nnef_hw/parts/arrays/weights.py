@@ -90,7 +90,9 @@ class WeightRom(WeightStore):
         return replace(self, style="block")
 
     def tilings(self, depth: int, widths: Sequence[int]) -> tuple[Tiling, ...]:
-        return tuple(tile_memory(self.ram, depth, width) for width in widths)
+        # two addresses of a look-up in LUTs would be two look-ups
+        constant = self.style == "block"
+        return tuple(tile_memory(self.ram, depth, width, constant=constant) for width in widths)
 
     def memories(self, depth: int, widths: Sequence[int]) -> tuple[Tiling, ...]:
         return self.tilings(depth, widths) if self.style == "block" else ()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from nnef_hw.hardware.families import ARORA, GOWIN
+from nnef_hw.place.nextpnr.gowin import BLOCK_RAMS, GowinDialect
 from nnef_hw.place.nextpnr.gowin import TOOLCHAIN as GOWIN_TOOLCHAIN
-from nnef_hw.place.nextpnr.gowin import GowinDialect
 from nnef_hw.place.nextpnr.nextpnr import Nextpnr
 from nnef_hw.place.toolchain import CellModels
 
@@ -16,10 +16,27 @@ GPIO = ("cpu", "done", "mspi", "ready", "sspi")
 The oscillators and LEDs of boards are at some of them.
 """
 
+CONSTANTS = """
+ram block $__GOWIN_DP_ {
+    abits 14; widths WIDTHS per_port; byte 9; cost 129; init no_undef;
+    port srsw "A" "B" {
+        clock posedge; clken; wrbe_separate; rdinit zero;
+        option "RESET_MODE" "SYNC" { rdsrst zero ungated; }
+        portoption "WRITE_MODE" 0 { rdwr no_change; }
+    }
+}
+"""
+"""Block RAMs that are read at two addresses, for constants: what is written has a cheaper one.
+
+Nextpnr times but one of the two ports. The other has the same address, but for a constant bit, and
+its data, as the first one's, go to multipliers, of which nextpnr has no times either.
+"""
+
 
 class AroraDialect(GowinDialect):
     """GW5A and GW5AST; a part is named as apycula names its database: ``GW5A-25A``."""
 
+    block_rams = BLOCK_RAMS + CONSTANTS
     block_ram_widths = "1 2 4 9 18"
     block_ram_cells = "+/gowin/brams_map_gw5a.v"
 

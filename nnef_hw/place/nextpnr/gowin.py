@@ -49,6 +49,7 @@ Yosys would take two full ports for a memory with two; of these nextpnr times bu
 class GowinDialect(Dialect):
     """GW1N and GW2A; a part is named as apycula names its database: ``GW2A-18C``."""
 
+    block_rams = BLOCK_RAMS
     block_ram_widths = "1 2 4 9 18 36"
     block_ram_cells = "+/gowin/brams_map.v"
 
@@ -67,7 +68,7 @@ class GowinDialect(Dialect):
         ]]  # fmt: skip
 
     def files(self) -> Mapping[str, str]:
-        return {MEMORIES: BLOCK_RAMS.replace("WIDTHS", self.block_ram_widths)}
+        return {MEMORIES: self.block_rams.replace("WIDTHS", self.block_ram_widths)}
 
     def ports(self, with_pins: bool) -> Sequence[str]:
         if with_pins:

@@ -320,9 +320,9 @@ def _group_rows(rows: int, row_bits: int, lanes: int, depth: int, unit: int, dev
 
     def cost(group_rows: int) -> tuple[int, int]:
         full, rest = divmod(rows, group_rows)
-        count = full * tile_memory(device.ram, depth, group_rows * row_bits).count
+        count = full * tile_memory(device.ram, depth, group_rows * row_bits, constant=True).count
         if rest:
-            count += tile_memory(device.ram, depth, rest * row_bits).count
+            count += tile_memory(device.ram, depth, rest * row_bits, constant=True).count
         return count, -group_rows
 
     least = min(2 * unit, rows)

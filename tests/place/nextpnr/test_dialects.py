@@ -121,12 +121,12 @@ def test_pads_of_gowin_only_where_pins_are_known():
         assert (dialect.files(), dialect.ports(with_pins=False)) == ({}, ())
 
 
-def test_memories_of_arora_are_block_rams_of_up_to_18_bits():
+def test_memories_of_arora_are_block_rams_of_up_to_18_bits_and_constants_are_read_twice():
     [way] = ARORA.mappings("GW5A-25A", "net")
     assert all("-family gw5a -top net" in command for command in (way[0], way[-1]))
     assert not any("lutram" in command for command in way)
     assert "-map +/gowin/brams_map_gw5a.v" in way[2]
-    for dialect, widths, blocks in ((GOWIN, "1 2 4 9 18 36", 2), (ARORA, "1 2 4 9 18", 2)):
+    for dialect, widths, blocks in ((GOWIN, "1 2 4 9 18 36", 2), (ARORA, "1 2 4 9 18", 3)):
         [text] = dialect.files().values()
         assert text.count(f"abits 14; widths {widths} per_port;") == blocks
 

@@ -11,6 +11,7 @@ from nnef_hw.rtl.base.memory import SinglePortMemory, TiledMemory
 
 # Shapes so small that a few words take several primitives.
 TINY = BlockRam("tiny", ((4, 8), (8, 4), (16, 2)))
+TINY_READ_TWICE = BlockRam("tiny", ((8, 4), (16, 2)), reads_twice=True)
 SIZES = {
     "one_tile": (4, 8),
     "partial_tile": (3, 5),
@@ -23,11 +24,12 @@ SIZES = {
 
 
 @pytest.mark.parametrize(("depth", "width"), SIZES.values(), ids=SIZES)
-@pytest.mark.parametrize("kind", ["read_only", "writable", "registered", "logic"])
+@pytest.mark.parametrize("kind", ["read_only", "read_twice", "writable", "registered", "logic"])
 def test_reads_what_was_written_its_latency_later(depth, width, kind, rng):
     words = rng.integers(0, 1 << width, depth).tolist()[: max(1, depth - 2)]
+    twice = kind == "read_twice"
     memory = TiledMemory(
-        tile_memory(TINY, depth, width),
+        tile_memory(TINY_READ_TWICE if twice else TINY, depth, width, constant=twice),
         words=words,
         writable=kind in {"writable", "registered"},
         registered=kind == "registered",
@@ -87,6 +89,16 @@ def test_parts_of_words_are_written_alone(depth, width, rng):
 def test_tiles_have_whole_parts():
     with pytest.raises(ValueError, match="no whole parts of 8 bits"):
         TiledMemory(Tiling(4, 24, 4, 12), writable=True, part_bits=8)
+
+
+def test_constants_that_are_read_twice_take_half_of_the_primitives():
+    once = tile_memory(TINY_READ_TWICE, 4, 20)
+    twice = tile_memory(TINY_READ_TWICE, 4, 20, constant=True)
+    assert (once.count, twice.count, twice.reads) == (5, 3, 2)
+    # where the words fill it, a primitive has no room for halves behind each other
+    assert tile_memory(TINY_READ_TWICE, 8, 4, constant=True).reads == 1
+    with pytest.raises(ValueError, match="read at two addresses is read-only"):
+        TiledMemory(twice, writable=True)
 
 
 def test_logic_cannot_be_written():
