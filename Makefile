@@ -29,7 +29,7 @@ test-system: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "system and not nightly"
 
 # What takes minutes each: exhaustive link faults, netlists and bitstreams for every board; and what
-# make test leaves out of sweeps.
+# make test leaves out of sweeps. A system with a processor wants what examples/litex/README.md installs.
 nightly: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m nightly
 

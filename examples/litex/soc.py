@@ -16,7 +16,6 @@ from litex.build.io import CRG
 from litex.build.sim import SimPlatform
 from litex.build.sim.config import SimConfig
 from litex.soc.integration import soc
-from litex.soc.integration.builder import Builder
 from litex.soc.integration.common import get_mem_data
 from litex.soc.integration.export import get_csr_header, get_mem_header, get_soc_header
 from litex.soc.integration.soc import SoCRegion
@@ -108,13 +107,14 @@ def main(build, samples, out, count="8"):
     folder.mkdir(parents=True, exist_ok=True)
     write_frames(build, samples, int(count), folder / "frames.h")
     system = System(build)
-    builder = Builder(system, output_dir=str(folder), compile_software=False)
     system.finalize()
     system.init_rom("rom", compile_program(system, build, folder))
     simulator = SimConfig()
     simulator.add_clocker("sys_clk", freq_hz=CLOCK_HZ)
     simulator.add_module("serial2console", "serial")
-    builder.build(sim_config=simulator, interactive=False, opt_level="O1", run=False)
+    # LiteX's own builder would want its C library, which this program does without.
+    system.build(build_dir=str(folder / "gateware"), sim_config=simulator, run=False,
+                 interactive=False, opt_level="O1")  # fmt: skip
     run_simulator(folder / "gateware")
 
 

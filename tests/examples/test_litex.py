@@ -42,9 +42,10 @@ def make(tmp_path):
 
 def test_a_processor_prints_the_classes_of_the_model(make, tmp_path):
     pytest.importorskip("litex", reason="the extra litex is not installed")
-    pytest.importorskip("pythondata_cpu_vexriscv", reason="the extra litex is not installed")
+    for module in ("pythondata_cpu_vexriscv", "pythondata_misc_tapcfg"):
+        pytest.importorskip(module, reason="the extra litex is not installed")
     if shutil.which("riscv64-unknown-elf-gcc") is None:
-        pytest.skip("no compiler called riscv64-unknown-elf-gcc")
+        pytest.skip("no C compiler for RISC-V; examples/litex/README.md says what to install")
     folder = make("wishbone", "registers")
     path = os.pathsep.join([str(find_tool("verilator").path / "bin"), os.environ["PATH"]])
     run = subprocess.run(
