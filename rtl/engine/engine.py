@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from nnef_hw.parts.engine.codes import Residents
 from nnef_hw.parts.engine.contraction import KeptMatrices, Matrices
 from nnef_hw.parts.engine.engine import Engine
-from nnef_hw.parts.engine.narrow import NARROW_BITS, NarrowWeights
+from nnef_hw.parts.engine.narrow import NARROW_BITS, NarrowWeights, ShortWeights
 from nnef_hw.parts.engine.pairs import Gather, Minima
 from nnef_hw.parts.engine.program import BEAT_BITS, LOADED_BITS
 from nnef_hw.parts.engine.residual import SharedBank, TensorSums
@@ -30,6 +30,16 @@ def _unpacked(word, half, halves):
         low, high = weight[:NARROW_BITS], weight[NARROW_BITS:]
         low = Mux(half & halves, high, low)
         weights.append(Cat(low, Mux(halves, low[-1].replicate(NARROW_BITS), high)))
+    return Cat(weights)
+
+
+def _lengthened(word, scaled):
+    """Return the weights of a short word, 16 times as large where they are scaled."""
+    weights = []
+    for n in range(len(word) // NARROW_BITS):
+        weight = word.word_select(n, NARROW_BITS)
+        low = Mux(scaled, 0, weight)
+        weights.append(Cat(low, Mux(scaled, weight, weight[-1].replicate(NARROW_BITS))))
     return Cat(weights)
 
 
@@ -192,6 +202,8 @@ class SharedEngine(wiring.Component):
                 # Of codes that are weights nothing is said, since none of them are halves.
                 halves &= ~parameters.contracts
             weights = _unpacked(weights, half, halves)
+        if part.has(ShortWeights):
+            weights = _lengthened(weights, parameters.scaled)
         if part.has(Matrices) and not shared:
             filled = self._matrices(m, sequencer, word, weight_place)
             filled = delayed(m, filled, behind, name="filled")

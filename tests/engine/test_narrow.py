@@ -1,6 +1,7 @@
 """Weights of 4 bits: two in a byte of block RAM, of flash and of SDRAM."""
 
 import json
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -13,7 +14,14 @@ from nnef_hw.engine.architecture import SharedArray
 from nnef_hw.engine.planning.solver import schedule_engine
 from nnef_hw.engine.retrained import retrained
 from nnef_hw.errors import UsageError
-from nnef_hw.parts.engine.narrow import NarrowWeights, WeightWidth, packed_words
+from nnef_hw.parts.engine.narrow import (
+    NarrowWeights,
+    ShortWeights,
+    WeightWidth,
+    are_short,
+    packed_words,
+    short_words,
+)
 from nnef_hw.testing import GraphBuilder
 
 pytestmark = pytest.mark.system
@@ -53,6 +61,64 @@ def test_codes_and_cycles(graph, run_engine, way):
     assert not feature.always
     run_engine(plan, graph, frames=3)
     run_engine(plan, graph, stall=0.3)
+
+
+SHORT = {"plain": {}, "results": WAYS["results"] | {"ring_words": 0}, "fast": WAYS["fast"]}
+
+
+@pytest.mark.parametrize("way", few(list(SHORT), ("plain", "fast")))
+def test_short_words(graph, run_engine, way):
+    """A word has 4 bits per multiplier; the average's weights are 16 times what it has."""
+    plan = planned(graph, short_weights=True, **SHORT[way])
+    wide = planned(graph, **SHORT[way])
+    [feature] = [x for x in plan.design.engine.features if isinstance(x, ShortWeights)]
+    assert not feature.always
+    assert 2 * plan.design.engine.weight_bits == wide.design.engine.weight_bits
+    assert plan.interval == wide.interval
+    run_engine(plan, graph, frames=3)
+    run_engine(plan, graph, stall=0.3)
+
+
+def test_short_words_alone(fix, rng, run_engine):
+    """No layer has greater weights."""
+    g = GraphBuilder()
+    x = g.op("linear", g.input("x", [1, 20]), rng.normal(size=(9, 20)), np.zeros((1, 9)))
+    g.op("linear", g.op("relu", x), rng.normal(size=(4, 9)), np.zeros((1, 4)))
+    graph = fix(g.build(), weight_bits=4)
+    plan = planned(graph, short_weights=True)
+    [feature] = [x for x in plan.design.engine.features if isinstance(x, ShortWeights)]
+    assert feature.always
+    run_engine(plan, graph, frames=20)
+
+
+@pytest.mark.parametrize(("weights", "are_scaled"), [([-8, 0, 7], False), ([-128, 16, 112], True)])
+def test_weights_of_short_words(weights, are_scaled):
+    found, scaled = short_words(np.array(weights))
+    assert scaled == are_scaled
+    assert (found * 16 if scaled else found).tolist() == weights
+
+
+@pytest.mark.parametrize("weights", [[8], [-9], [16, 1], [128]])
+def test_weights_that_are_no_short_words(weights):
+    assert not are_short(np.array(weights))
+
+
+def test_where_halves_of_bytes_have_no_room_words_are_short(fix, rng):
+    """Memories of two words in one are twice as wide, and may be as deep with fewer words."""
+    g = GraphBuilder("deep")
+    x = g.op("linear", g.input("x", [1, 512]), rng.normal(size=(192, 512)), np.zeros((1, 192)))
+    g.op("linear", g.op("relu", x), rng.normal(size=(10, 192)), np.zeros((1, 10)))
+    graph = fix(g.build(), weight_bits=4)
+    packed = planned(graph, 16, 16, packs_weights=True)
+    short = planned(graph, 16, 16, short_weights=True)
+    assert short.resources.bram < packed.resources.bram
+    device = replace(BOARD.device, bram=short.resources.bram)
+    found = schedule_engine(graph, replace(BOARD, device=device, memories=()))
+    assert found.design.short_weights
+    assert found.interval == packed.interval
+    value = json.loads(found.dumps())
+    assert value["short_weights"] is True
+    assert SharedArray().read_plan(value, graph).dumps() == found.dumps()
 
 
 def test_no_layer_has_wider_weights(fix, rng, run_engine):

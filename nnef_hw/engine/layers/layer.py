@@ -22,7 +22,7 @@ from nnef_hw.ir import Node, layers
 from nnef_hw.ir.operators import PerOperator
 from nnef_hw.parts.engine.array import ArrayUse, Padding
 from nnef_hw.parts.engine.fields import Record
-from nnef_hw.parts.engine.narrow import NARROW_BITS
+from nnef_hw.parts.engine.narrow import NARROW_BITS, are_short
 
 __all__ = [
     "ANYWHERE",
@@ -325,6 +325,11 @@ class EngineLayer(ABC):
             return False
         weights, most = self.weights(Shape(4, 4)), 1 << (NARROW_BITS - 1)
         return bool(weights.min() >= -most and weights.max() < most)
+
+    @cached_property
+    def has_short_weights(self) -> bool:
+        """Whether the array's weights have 4 bits, or are 16 times such ones."""
+        return are_short(self.weights(Shape(4, 4)))
 
     @property
     def largest_sum(self) -> tuple[int, int]:

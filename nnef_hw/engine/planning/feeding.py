@@ -14,6 +14,7 @@ from nnef_hw.engine.program.design import Design
 from nnef_hw.engine.timing.residency import feeds
 from nnef_hw.errors import TargetError
 from nnef_hw.hardware.devices import Target
+from nnef_hw.parts.engine.contraction import Matrices
 
 __all__ = ["fed", "held", "is_at_rate", "packings", "rings", "with_room"]
 
@@ -39,15 +40,26 @@ def packings(design: Design) -> Iterator[Design]:
 
 
 def held(design: Design) -> Iterator[Design]:
-    """Yield a design with all in block RAM: as it is, and with caches and tables in their places.
+    """Yield designs with all in block RAM: as it is, with short words, with caches in their places.
 
+    Words of weights are short where some weights are halves of a byte, and others need no more.
     Caches stay among the array's weights then, unless matrices are in LUT RAM; and tables come with
     the bitstream. It is not for a program that a processor writes as a whole.
     """
     yield design
+    if _may_be_short(design):
+        yield design.changed(packs_weights=False, short_weights=True)
     chooses = any(x.row is not None or isinstance(x, LookupLayer) for x in design.layers)
     if chooses and design.batch == 1 and not design.is_loaded:
         yield design.changed(keeps_matrices=not design.lut_matrices, fills_tables=True)
+
+
+def _may_be_short(design: Design) -> bool:
+    """Whether words of weights may be short, and two in a byte are an alternative."""
+    if not design.packs_weights or design.is_loaded or design.engine.has(Matrices):
+        return False
+    shape = design.shape
+    return all(x.has_short_weights for x in design.layers if x.weight_words(shape))
 
 
 def fed(design: Design, target: Target, clock_mhz: float | None) -> Iterator[EnginePlan]:

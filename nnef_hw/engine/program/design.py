@@ -39,6 +39,7 @@ _PROGRAMMING = frozenset({
     "ring_words",
     "existing",
     "packs_weights",
+    "short_weights",
     "unit_ways",
     "unit_pace",
     "lut_matrices",
@@ -80,6 +81,8 @@ class Design:
         that may wait in block RAM (:class:`.Packets`).
     packs_weights
         Whether two weights are one byte, of layers where they have 4 bits.
+    short_weights
+        Whether all words of weights have 4 bits per multiplier.
     unit_ways, unit_pace
         Pixels that pass units at once, and cycles per code that these may take.
     lut_matrices
@@ -114,6 +117,7 @@ class Design:
     is_loaded: bool = chosen(False, "loaded")
     fills_tables: bool = chosen(False, "filled_tables")
     keeps_matrices: bool = chosen(False, "kept_matrices")
+    short_weights: bool = chosen(False, "short_weights")
 
     def changed(self, **choices: Any) -> Design:
         """Return the design with other choices, and all of it that they do not decide about.
@@ -154,6 +158,7 @@ class Design:
             self.placement, self.ring_words, self.existing,
             self._has_residents, self.packs_weights, self.unit_ways, self.unit_pace,
             self.lut_matrices, self.result_cycles, self.dense, self.is_loaded,
+            self.short_weights,
         )  # fmt: skip
 
     @cached_property

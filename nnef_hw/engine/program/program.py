@@ -23,7 +23,7 @@ from nnef_hw.parts.engine.codes import Bank
 from nnef_hw.parts.engine.contraction import Contracting
 from nnef_hw.parts.engine.engine import Engine
 from nnef_hw.parts.engine.fields import Record
-from nnef_hw.parts.engine.narrow import WeightWidth
+from nnef_hw.parts.engine.narrow import WeightScale, WeightWidth, short_words
 from nnef_hw.parts.engine.program import Kind
 from nnef_hw.parts.engine.requantizer import Requantized, Rounding
 from nnef_hw.parts.engine.residual import (
@@ -63,6 +63,8 @@ class Program:
         Whether any packets of the program come from the banks of codes.
     packs_weights
         Whether two weights are one byte, of layers where they have 4 bits.
+    short_weights
+        Whether all words of weights have 4 bits per multiplier.
     unit_ways, unit_pace
         Pixels that pass units at once, and cycles per code that these may take.
     lut_matrices
@@ -87,6 +89,7 @@ class Program:
     result_cycles: int = 1
     dense: bool = False
     is_loaded: bool = False
+    short_weights: bool = False
 
     @property
     def is_replaceable(self) -> bool:
@@ -108,7 +111,10 @@ class Program:
         """Contents of the weight memory: row 0 and lane 0 lowest."""
         words: list[int] = []
         for layer, parts in zip(self.layers, self.parts, strict=True):
-            words += contents(layer, parts, self.shape, is_packed=self.is_packed(layer))
+            words += contents(
+                layer, parts, self.shape,
+                is_packed=self.is_packed(layer), is_short=self.short_weights,
+            )  # fmt: skip
         assert len(words) == self.weight_words, "layers know how many words they have"
         return words or [0]
 
@@ -304,6 +310,8 @@ class Program:
                 halves, words = self.is_packed(layer), weights_read(part)
                 has_rest = halves and not layer.by_lane and words % 2
                 own.append(WeightWidth(halves=halves, has_rest=has_rest))
+            if self.short_weights and part.weights:
+                own.append(WeightScale(scaled=short_words(layer.weights(self.shape))[1]))
             own += self._bank(self._place_read(layer, n))
             if self.ring_words:
                 own.append(PacketSizes(weights=len(part.weights), constants=len(part.constants)))

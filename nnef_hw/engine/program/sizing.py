@@ -21,7 +21,7 @@ from nnef_hw.parts.engine.contraction import (
 )
 from nnef_hw.parts.engine.engine import Engine
 from nnef_hw.parts.engine.feature import Feature
-from nnef_hw.parts.engine.narrow import NarrowWeights, WeightWidth
+from nnef_hw.parts.engine.narrow import NarrowWeights, ShortWeights, WeightScale, WeightWidth
 from nnef_hw.parts.engine.pairs import (
     Gather,
     Gathering,
@@ -119,6 +119,9 @@ def _features(program: Program) -> Iterator[Feature]:
     if program.packs_weights:
         widths = [x.find(WeightWidth) for x in run]
         yield NarrowWeights(always=all(x.halves for x in widths if x))
+    if program.short_weights:
+        scales = (x.find(WeightScale) for x in run)
+        yield ShortWeights(always=not any(x.scaled for x in scales if x))
     if program.placement.batch > 1:
         yield Batch()
     if program.units.units:

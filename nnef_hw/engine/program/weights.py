@@ -10,7 +10,7 @@ import numpy as np
 
 from nnef_hw.engine.layers.layer import EngineLayer, Shape
 from nnef_hw.engine.layers.nest import LayerPart
-from nnef_hw.parts.engine.narrow import packed_words
+from nnef_hw.parts.engine.narrow import NARROW_BITS, packed_words, short_words
 
 __all__ = ["contents", "packed", "weights_read"]
 
@@ -31,10 +31,18 @@ def packed(parts: list[LayerPart]) -> list[LayerPart]:
 
 
 def contents(
-    layer: EngineLayer, parts: Sequence[LayerPart], shape: Shape, *, is_packed: bool
+    layer: EngineLayer,
+    parts: Sequence[LayerPart],
+    shape: Shape,
+    *,
+    is_packed: bool,
+    is_short: bool = False,
 ) -> list[int]:
     """Return the words of memory of a layer's weights: row 0 and lane 0 lowest."""
     codes = layer.weights(shape).reshape(-1, shape.rows * shape.lanes)
+    if is_short:
+        nibbles = short_words(codes)[0] & (1 << NARROW_BITS) - 1
+        codes = (nibbles[:, ::2] | nibbles[:, 1::2] << NARROW_BITS).astype(np.uint8).view(np.int8)
     data = codes.astype(np.int8)
     assert (data == codes).all(), f"{layer.name}: weights exceed 8 bits"
     if is_packed:

@@ -19,6 +19,7 @@ from nnef_hw.parts.engine.border import Loader, Sender
 from nnef_hw.parts.engine.codes import Codes, Residents
 from nnef_hw.parts.engine.feature import Feature
 from nnef_hw.parts.engine.fields import Fact, Record
+from nnef_hw.parts.engine.narrow import NARROW_BITS, ShortWeights
 from nnef_hw.parts.engine.pipeline import EnginePipeline
 from nnef_hw.parts.engine.program import BEAT_BITS, Layout, beats_of
 from nnef_hw.parts.engine.requantizer import SecondRounding, SharedRequantizer
@@ -250,7 +251,7 @@ class Engine:
     @property
     def weight_bits(self) -> int:
         """Bits of a word of weights."""
-        return self.array.products * CODE_BITS
+        return self.array.products * (NARROW_BITS if self.has(ShortWeights) else CODE_BITS)
 
     @cached_property
     def constant_bits(self) -> int:

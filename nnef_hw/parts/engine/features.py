@@ -7,7 +7,7 @@ from nnef_hw.parts.engine.border import Batch, Loader, PlaceInputs, Ports, Sende
 from nnef_hw.parts.engine.codes import Codes, Residents
 from nnef_hw.parts.engine.contraction import KeptMatrices, Matrices
 from nnef_hw.parts.engine.feature import Feature
-from nnef_hw.parts.engine.narrow import NarrowWeights
+from nnef_hw.parts.engine.narrow import NarrowWeights, ShortWeights
 from nnef_hw.parts.engine.pairs import Gather, Maxima, Minima, Products
 from nnef_hw.parts.engine.requantizer import SecondRounding, SharedRequantizer
 from nnef_hw.parts.engine.residual import SharedBank, TensorSums
@@ -21,6 +21,6 @@ __all__ = ["FEATURES"]
 FEATURES: tuple[type[Feature], ...] = (
     Sequencer, MultiplierArray, SharedRequantizer, Codes, Loader, Sender, SecondRounding,
     TensorSums, SharedBank, Tables, Held, Written, Ring, Divided, Residents, Maxima, Gather,
-    Products, Minima, Matrices, KeptMatrices, Ports, PlaceInputs, NarrowWeights, Batch,
-    StreamUnits,
+    Products, Minima, Matrices, KeptMatrices, Ports, PlaceInputs, NarrowWeights,
+    ShortWeights, Batch, StreamUnits,
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Weights of 4 bits in a shared engine: two words of them are one word of its memories."""
+"""Weights of 4 bits in a shared engine: two words are one of its memories, or words are short."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from nnef_hw.parts.engine.feature import EngineSizes, Feature
 from nnef_hw.parts.engine.fields import Record, fact
 from nnef_hw.parts.engine.sizes import CODE_BITS
 
-__all__ = ["NARROW_BITS", "NarrowWeights", "WeightWidth", "packed_words"]
+__all__ = [
+    "NARROW_BITS", "NarrowWeights", "ShortWeights", "WeightScale", "WeightWidth", "are_short",
+    "packed_words", "short_words",
+]  # fmt: skip
 
 NARROW_BITS = CODE_BITS // 2
 """Bits of such a weight."""
@@ -76,6 +79,57 @@ class NarrowWeights(Feature):
         del device
         each = _CHOICE_LUTS if self.always else _CHOICE_LUTS + _WIDE_LUTS
         return each * engine.weight_bits / CODE_BITS
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeightScale(Record):
+    """Scale of the weights of a layer, of an engine whose words of weights are short."""
+
+    scaled: int = fact("weights are 16 times as large as in memory", bits=1, constant=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShortWeights(Feature):
+    """All words of weights have 4 bits per multiplier, and half as many are in a block RAM.
+
+    Layers have weights of 4 bits, or 16 times such ones, as averages have.
+
+    Parameters
+    ----------
+    always
+        Whether no layer has the greater ones.
+    """
+
+    label = "short words of weights"
+    says = (WeightScale,)
+
+    always: bool
+
+    def luts(self, engine: EngineSizes, device: Device) -> float:
+        del device
+        each = 0.0 if self.always else _CHOICE_LUTS + _WIDE_LUTS
+        return each * engine.rows * engine.lanes
+
+
+def are_short(weights: NDArray[np.int64]) -> bool:
+    """Whether weights have 4 bits, or are 16 times such ones."""
+    return _fit(weights) or _are_scaled(weights)
+
+
+def _fit(weights: NDArray[np.int64]) -> bool:
+    most = 1 << (NARROW_BITS - 1)
+    return bool((weights >= -most).all() and (weights < most).all())
+
+
+def _are_scaled(weights: NDArray[np.int64]) -> bool:
+    return not (weights % (1 << NARROW_BITS)).any() and _fit(weights >> NARROW_BITS)
+
+
+def short_words(weights: NDArray[np.int64]) -> tuple[NDArray[np.int64], bool]:
+    """Return weights as short words have them, and whether they are 16 times as large."""
+    is_scaled = not _fit(weights)
+    assert are_short(weights), "weights exceed 4 bits"
+    return weights >> NARROW_BITS if is_scaled else weights, is_scaled
 
 
 def packed_words(words: NDArray[np.int8]) -> NDArray[np.int8]:
