@@ -2,7 +2,6 @@
 
 import json
 import math
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from nnef_hw.engine.memory.addressed_tables import AddressedRowLayer
 from nnef_hw.engine.memory.kept_tables import TableRowLayer
 from nnef_hw.engine.memory.store import SdramStore, find_store
 from nnef_hw.engine.planning import feeding
-from nnef_hw.engine.planning.feeding import fed
+from nnef_hw.engine.planning.feeding import streamed
 from nnef_hw.engine.planning.plan import EnginePlan
 from nnef_hw.engine.planning.solver import schedule_engine
 from nnef_hw.engine.program.design import Design
@@ -253,12 +252,10 @@ def test_rows_come_from_memory_where_no_ring_holds_a_table(tokens, rng):
     fixed = quantize(simplify(step(rng, size=8, tokens=tokens)), samples, Scheme())
     [store] = SdramStore.ways(BOARD, CLOCK_MHZ)
     design = Design(lower(fixed, BOARD.device), Shape(4, 4), BOARD.device)
-    # In block RAM it would be faster.
-    small = replace(BOARD, device=replace(BOARD.device, bram=1))
-    plans = list(fed(design, small, CLOCK_MHZ))
-    streamed = [plan.design for plan in plans if plan.design.store == store]
-    assert {design.addresses_tables for design in streamed} == {tokens > 256}
-    assert not any(design.keeps_tables for design in streamed)
+    found = [plan.design for plan in streamed(design, BOARD, CLOCK_MHZ)]
+    assert {design.store for design in found} == {store}
+    assert {design.addresses_tables for design in found} == {tokens > 256}
+    assert not any(design.keeps_tables for design in found)
 
 
 @pytest.mark.parametrize(("rate", "rings"), [(100.0, [1024]), (0.5, [1024, 512, 256, 128])])

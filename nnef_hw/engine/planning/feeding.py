@@ -16,11 +16,11 @@ from nnef_hw.errors import TargetError
 from nnef_hw.hardware.devices import Target
 from nnef_hw.parts.engine.contraction import Matrices
 
-__all__ = ["fed", "held", "is_at_rate", "packings", "rings", "with_room"]
+__all__ = ["held", "is_at_rate", "packings", "rings", "streamed", "with_room"]
 
 RINGS = (1024, 512, 256, 128)
 """Words of weights that may come ahead, where they come from a memory."""
-LONG_FRAME = 1 << 20
+LONG_FRAME = 1 << 17
 """Words of a frame that takes seconds to plan."""
 NEAR_RATE = 1.05
 """Cycles per word of such a frame below which a memory is read as fast as it can be.
@@ -62,15 +62,19 @@ def _may_be_short(design: Design) -> bool:
     return all(x.has_short_weights for x in design.layers if x.weight_words(shape))
 
 
-def fed(design: Design, target: Target, clock_mhz: float | None) -> Iterator[EnginePlan]:
-    """Yield the ways to feed an engine: all in block RAM, or from a memory."""
+def streamed(
+    design: Design, target: Target, clock_mhz: float | None, fast: float = math.inf
+) -> Iterator[EnginePlan]:
+    """Yield engines for a design whose program comes from a memory of the board.
+
+    No memory is read where that alone takes more than ``fast`` cycles.
+    """
 
     def fits(design: Design) -> bool:
         return EnginePlan.of(design, target, clock_mhz).resources.bram <= target.device.bram
 
-    alone = [EnginePlan.of(own, target, clock_mhz) for own in held(design)]
-    yield from alone
-    fast = min((x.interval for x in alone if fits_device(x, target.device)), default=math.inf)
+    if not fast:
+        return
     for store in stores(target, clock_mhz or target.clock_mhz):
         is_long = _has_long_tables(design)
         own = design.changed(
@@ -119,7 +123,7 @@ def rings(
         if design.store.fits(packets.image_words):
             plan = EnginePlan.of(with_ring, target, clock_mhz)
             yield plan
-            if is_at_rate(plan):
+            if is_at_rate(plan) and fits_device(plan, target.device):
                 return
 
 
@@ -128,7 +132,7 @@ def is_at_rate(plan: EnginePlan) -> bool:
     packets, is_streamed = plan.design.packets, plan.design.ring_words > 0
     if not is_streamed or packets.frame_words < LONG_FRAME:
         return False
-    return plan.interval <= NEAR_RATE * packets.frame_words * packets.beat_cycles
+    return plan.batch_cycles <= NEAR_RATE * packets.frame_words * packets.beat_cycles
 
 
 def with_room(design: Design, target: Target, clock_mhz: float | None) -> Design:

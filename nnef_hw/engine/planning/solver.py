@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from nnef_hw.engine.layers.layer import Shape
 from nnef_hw.engine.layers.network import Network, lower
 from nnef_hw.engine.memory.store import stores
-from nnef_hw.engine.planning.feeding import fed, held, is_at_rate, packings
+from nnef_hw.engine.planning.feeding import held, is_at_rate, packings, streamed
 from nnef_hw.engine.planning.plan import EnginePlan
 from nnef_hw.engine.planning.shortage import fits_device, misfit, short
 from nnef_hw.engine.planning.sizes import sizes
@@ -68,7 +69,7 @@ def schedule_engine(
     network = lower(graph, target.device)
     # Of what a head takes few arrays leave enough.
     is_small = target_fps is not None or any(x.head for x in network.sources)
-    plans = list(_plans(network, target, clock_mhz, batch, small=is_small))
+    plans = list(_Search(network, target, clock_mhz, batch).plans(small=is_small))
     fitting = [plan for plan in plans if fits_device(plan, target.device)]
     if not fitting:
         raise misfit(plans, target)
@@ -119,134 +120,183 @@ def _frugal(fitting: list[EnginePlan], device: Device) -> list[EnginePlan]:
     return [plan for plan in fitting if plan.design.engine.array.in_logic <= most]
 
 
-def _plans(
-    network: Network,
-    target: Target,
-    clock_mhz: float | None,
-    batch: int = 1,
-    *,
-    small: bool = False,
-) -> Iterator[EnginePlan]:
-    """Yield engines of every size, with as many results per cycle as save cycles.
-
-    Of a long frame that a memory gives nearly without a pause, no larger one is tried.
-    """
-    device = target.device
-    for size in sizes(network, device, small=small):
-        least: int | None = None
-        ways = 1
-        for results in RESULTS if not device.spram else RESULTS[:1]:
-            if results > size.lanes:
-                break
-            shape = size._replace(results=results)
-            plans = list(_with_shape(network, shape, target, clock_mhz, batch, ways))
-            fitting = [plan for plan in plans if fits_device(plan, device)]
-            fastest = min(fitting, key=lambda plan: plan.interval, default=None)
-            is_worth = fastest and (least is None or fastest.interval <= LEAST_GAIN * least)
-            if fastest is None or not is_worth:
-                yield from plans if least is None else ()
-                break
-            yield from plans
-            if any(map(is_at_rate, fitting)):
-                return
-            # What is fast beside few results is worth as much beside more, or there is no room.
-            least, ways = fastest.interval, max(1, fastest.design.unit_ways // 2)
-
-
-def _with_shape(
-    network: Network, size: Shape, target: Target, clock_mhz: float | None, batch: int, ways: int
-) -> Iterator[EnginePlan]:
-    """Yield engines of a size; where LUTs are short, with fewer rows that slide, too.
+class _Search:
+    """The engines that are tried for a network on a target.
 
     Parameters
     ----------
-    ways
-        Pixels that pass units at once, at least if there is room for so many.
+    network, target, clock_mhz, batch
+        What is computed, where, at which clock, and how many frames together.
+
+    Attributes
+    ----------
+    fastest
+        Cycles of the fastest engine so far that fits; infinite if there is none.
+    at_rate
+        Whether an engine's long frame comes from a memory as fast as that can be read. A larger
+        array gains nothing then, unless all is in block RAM.
+    lacking
+        Ways to hold all in block RAM that lacked room where another way had it. A larger array has
+        wider memories, so none of these has room there.
     """
-    shape: Shape | None = size
-    while shape is not None:
-        loaded = target.loads_program
-        design = Design(network, shape, target.device, batch=batch, is_loaded=loaded)
-        plans = list(_with_units(design.changed(unit_ways=ways), target, clock_mhz))
-        yield from plans
-        if size.rows * size.lanes <= _LEAST_PRODUCTS and size.results == 1:
-            yield from _with_slow_results(design, plans, target, clock_mhz)
-        rows = design.program.slide_rows
-        is_crowded = _is_crowded(plans, target.device)
-        shape = shape._replace(sliding=rows - 1) if rows > 1 and is_crowded else None
 
+    def __init__(
+        self, network: Network, target: Target, clock_mhz: float | None, batch: int
+    ) -> None:
+        self.network, self.target, self.clock_mhz, self.batch = network, target, clock_mhz, batch
+        self.fastest = math.inf
+        self.at_rate = False
+        self.lacking: set[_Holding] = set()
 
-def _with_slow_results(
-    design: Design, plans: Sequence[EnginePlan], target: Target, clock_mhz: float | None
-) -> Iterator[EnginePlan]:
-    """Yield a design whose results leave cycles apart, if LUTs are short in all that is faster.
+    def _fits(self, plan: EnginePlan) -> bool:
+        return fits_device(plan, self.target.device)
 
-    In ``plans`` they leave one by one. An array of fewer products is for few LUTs in any case.
-    """
-    device, clock = target.device, clock_mhz or target.clock_mhz
-    is_small = design.shape.rows * design.shape.lanes < _LEAST_PRODUCTS
-    for cycles in (cycles for cycles, fastest in RESULT_CYCLES.items() if clock <= fastest):
-        # Where units take the more cycles the fewer LUTs there are, room for them is worth some.
-        has_room = not design.program.units.peers and any(
-            fits_device(plan, device) for plan in plans
-        )
-        if not is_small and (has_room or not _is_crowded(plans, device)):
-            return
-        engine = (slow := design.changed(result_cycles=cycles)).engine
-        is_quick = not is_small or engine.requantizer.digit_bits * clock <= 6 * 25
-        if is_quick and all(x.is_in_time(engine) for x in (engine.find(TensorSums),) if x):
-            yield from (plans := list(_with_units(slow, target, clock_mhz)))
+    def _note(self, plans: Sequence[EnginePlan]) -> None:
+        """Note the fastest of the plans that fit, and what they take less of than others."""
+        fitting = [plan for plan in plans if self._fits(plan)]
+        self.fastest = min([self.fastest, *(plan.interval for plan in fitting)])
+        if any(not plan.design.ring_words for plan in fitting):
+            most = self.target.device.bram
+            alone = [plan for plan in plans if not plan.design.ring_words]
+            roomy = {_holding(x.design) for x in alone if x.resources.bram <= most}
+            self.lacking |= {_holding(x.design) for x in alone} - roomy
 
+    def plans(self, *, small: bool) -> Iterator[EnginePlan]:
+        """Yield engines of every size, with as many results per cycle as save cycles."""
+        device = self.target.device
+        for size in sizes(self.network, device, small=small):
+            least: int | None = None
+            ways = 1
+            for results in RESULTS if not device.spram else RESULTS[:1]:
+                if results > size.lanes:
+                    break
+                plans = list(self._with_shape(size._replace(results=results), ways))
+                fitting = [plan for plan in plans if self._fits(plan)]
+                fastest = min(fitting, key=lambda plan: plan.interval, default=None)
+                is_worth = fastest and (least is None or fastest.interval <= LEAST_GAIN * least)
+                if fastest is None or not is_worth:
+                    yield from plans if least is None else ()
+                    break
+                yield from plans
+                self.at_rate = self.at_rate or any(map(is_at_rate, fitting))
+                # What is fast beside few results is worth as much beside more, or has no room.
+                least, ways = fastest.interval, max(1, fastest.design.unit_ways // 2)
 
-def _with_units(design: Design, target: Target, clock_mhz: float | None) -> Iterator[EnginePlan]:
-    """Yield a design with units through which as many pixels pass at once as saves cycles.
+    def _with_shape(self, size: Shape, ways: int) -> Iterator[EnginePlan]:
+        """Yield engines of a size; where LUTs are short, with fewer rows that slide, too.
 
-    Where LUTs are short, with units that take more cycles per code.
-    """
-    device, ways = target.device, design.unit_ways
-    plans = list(_packed(design, target, clock_mhz))
-    yield from plans
-    if not design.program.units.peers:
-        return
-    if _is_crowded(plans, device):
-        for pace in UNIT_PACES if ways == 1 else (1, *UNIT_PACES):
-            slower = design.changed(unit_ways=1, unit_pace=pace)
-            plans = list(_packed(slower, target, clock_mhz))
+        Parameters
+        ----------
+        ways
+            Pixels that pass units at once, at least if there is room for so many.
+        """
+        shape: Shape | None = size
+        device, loaded = self.target.device, self.target.loads_program
+        while shape is not None:
+            design = Design(self.network, shape, device, batch=self.batch, is_loaded=loaded)
+            plans = list(self._with_units(design.changed(unit_ways=ways)))
             yield from plans
-            if not _is_crowded(plans, device):
+            if size.rows * size.lanes <= _LEAST_PRODUCTS and size.results == 1:
+                yield from self._with_slow_results(design, plans)
+            rows = design.program.slide_rows
+            is_crowded = _is_crowded(plans, device)
+            shape = shape._replace(sliding=rows - 1) if rows > 1 and is_crowded else None
+
+    def _with_slow_results(
+        self, design: Design, plans: Sequence[EnginePlan]
+    ) -> Iterator[EnginePlan]:
+        """Yield a design whose results leave cycles apart, if LUTs are short in all that is faster.
+
+        In ``plans`` they leave one by one. An array of fewer products is for few LUTs in any case.
+        """
+        device, clock = self.target.device, self.clock_mhz or self.target.clock_mhz
+        is_small = design.shape.rows * design.shape.lanes < _LEAST_PRODUCTS
+        for cycles in (cycles for cycles, fastest in RESULT_CYCLES.items() if clock <= fastest):
+            # Where units take the more cycles the fewer LUTs there are, room is worth some.
+            has_room = not design.program.units.peers and any(map(self._fits, plans))
+            if not is_small and (has_room or not _is_crowded(plans, device)):
                 return
-        return
-    least = min(plan.interval for plan in plans)
-    while 2 * ways <= design.shape.lanes:
-        ways *= 2
-        plans = list(_packed(design.changed(unit_ways=ways), target, clock_mhz))
-        fitting = [plan.interval for plan in plans if fits_device(plan, device)]
-        if not fitting or min(fitting) > LEAST_GAIN * least:
-            return
+            engine = (slow := design.changed(result_cycles=cycles)).engine
+            is_quick = not is_small or engine.requantizer.digit_bits * clock <= 6 * 25
+            if is_quick and all(x.is_in_time(engine) for x in (engine.find(TensorSums),) if x):
+                yield from (plans := list(self._with_units(slow)))
+
+    def _with_units(self, design: Design) -> Iterator[EnginePlan]:
+        """Yield a design with units through which as many pixels pass at once as saves cycles.
+
+        Where LUTs are short, with units that take more cycles per code.
+        """
+        device, ways = self.target.device, design.unit_ways
+        plans = list(self._packed(design))
         yield from plans
-        least = min(fitting)
+        if not design.program.units.peers:
+            return
+        if _lacks_block_ram(plans, device):
+            return
+        if _is_crowded(plans, device):
+            for pace in UNIT_PACES if ways == 1 else (1, *UNIT_PACES):
+                plans = list(self._packed(design.changed(unit_ways=1, unit_pace=pace)))
+                yield from plans
+                if not _is_crowded(plans, device):
+                    return
+            return
+        least = min(plan.interval for plan in plans)
+        while 2 * ways <= design.shape.lanes:
+            ways *= 2
+            plans = list(self._packed(design.changed(unit_ways=ways)))
+            fitting = [plan.interval for plan in plans if self._fits(plan)]
+            if not fitting or min(fitting) > LEAST_GAIN * least:
+                return
+            yield from plans
+            least = min(fitting)
+
+    def _packed(self, design: Design) -> Iterator[EnginePlan]:
+        """Yield a design with both ways to keep weights, and all to feed it.
+
+        Where anything is short, with matrices behind the weights, if all of these are in block RAM;
+        where block RAMs alone are, in LUT RAM, too.
+        """
+        device, fast = self.target.device, 0.0 if self.at_rate else self.fastest
+        plans: list[EnginePlan] = []
+        for own in packings(design):
+            alone = self._alone(own)
+            fast = min([fast, *(plan.interval for plan in alone if self._fits(plan))])
+            plans += [*alone, *streamed(own, self.target, self.clock_mhz, fast)]
+        may_share = design.engine.has(Matrices) and not design.is_loaded
+        if may_share and _wants_density(plans, device):
+            plans += [x for own in packings(design.changed(dense=True)) for x in self._alone(own)]
+        if _wants_lut_ram(plans, device):
+            for own in packings(design.changed(lut_matrices=True)):
+                plans += [*self._alone(own), *streamed(own, self.target, self.clock_mhz, fast)]
+        self._note(plans)
+        yield from plans
+
+    def _alone(self, design: Design) -> list[EnginePlan]:
+        """Return engines with all in block RAM, held in the ways that may have room."""
+        ways = (own for own in held(design) if _holding(own) not in self.lacking)
+        return [EnginePlan.of(own, self.target, self.clock_mhz) for own in ways]
+
+
+class _Holding(NamedTuple):
+    """A way to hold all in block RAM: choices of a design."""
+
+    packs_weights: bool
+    keeps_matrices: bool
+    fills_tables: bool
+
+
+def _holding(design: Design) -> _Holding:
+    return _Holding(design.packs_weights, design.keeps_matrices, design.fills_tables)
+
+
+def _lacks_block_ram(plans: Sequence[EnginePlan], device: Device) -> bool:
+    """Whether all of these plans lack block RAMs, which other units do not save."""
+    return all(plan.resources.bram > device.bram for plan in plans)
 
 
 def _is_crowded(plans: Sequence[EnginePlan], device: Device) -> bool:
     """Whether any of these plans leaves too few LUTs for placement."""
     return any(plan.resources.lut > device.lut * device.lut_share for plan in plans)
-
-
-def _packed(design: Design, target: Target, clock_mhz: float | None) -> Iterator[EnginePlan]:
-    """Yield a design with both ways to keep weights, and all to feed it.
-
-    Where anything is short, with matrices behind the weights, if all of these are in block RAM;
-    where block RAMs alone are, in LUT RAM, too.
-    """
-    plans = [x for own in packings(design) for x in fed(own, target, clock_mhz)]
-    yield from plans
-    may_share = design.engine.has(Matrices) and not design.is_loaded
-    if may_share and _wants_density(plans, target.device):
-        for own in packings(design.changed(dense=True)):
-            yield from (EnginePlan.of(x, target, clock_mhz) for x in held(own))
-    if _wants_lut_ram(plans, target.device):
-        own = design.changed(lut_matrices=True)
-        yield from (x for y in packings(own) for x in fed(y, target, clock_mhz))
 
 
 def _wants_density(plans: Sequence[EnginePlan], device: Device) -> bool:

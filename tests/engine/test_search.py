@@ -1,0 +1,79 @@
+"""What the solver does not try, since it knows from smaller arrays that nothing is gained."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+from nnef_hw.boards import find_board
+from nnef_hw.engine.planning import feeding, solver
+from nnef_hw.engine.planning.plan import EnginePlan
+from nnef_hw.engine.planning.solver import schedule_engine
+from nnef_hw.testing import GraphBuilder
+
+BOARD = find_board("ulx3s_85f")
+
+
+def with_block_rams(count):
+    return replace(BOARD, device=replace(BOARD.device, bram=count))
+
+
+def network(rng, fix, **scheme):
+    builder = GraphBuilder()
+    x = builder.input("x", (1, 8))
+    for inputs, outputs in pairwise((8, 120, 120, 16)):
+        x = builder.op("linear", x, rng.normal(size=(outputs, inputs)), 0.0)
+    return fix(builder.build(), **scheme)
+
+
+@pytest.fixture
+def tried(monkeypatch):
+    """Return the designs that are predicted."""
+    found = []
+    of = EnginePlan.of.__func__
+
+    def recorded(cls, design, *target):
+        found.append(design)
+        return of(cls, design, *target)
+
+    monkeypatch.setattr(EnginePlan, "of", classmethod(recorded))
+    return found
+
+
+@pytest.mark.parametrize(("rate", "is_enough"), [(100.0, True), (0.5, False)])
+def test_no_larger_array_reads_a_memory_that_gives_all_it_can(
+    rate, is_enough, rng, fix, tried, monkeypatch
+):
+    monkeypatch.setattr(feeding, "LONG_FRAME", 1)
+    monkeypatch.setattr(feeding, "NEAR_RATE", rate)
+    graph = network(rng, fix)
+    plan = schedule_engine(graph, with_block_rams(14))
+    assert plan.design.ring_words, "weights have no room"
+    read = {(x.shape.rows, x.shape.lanes) for x in tried if x.ring_words}
+    alone = {(x.shape.rows, x.shape.lanes) for x in tried if not x.ring_words}
+    assert (read == {(4, 4)}) == is_enough
+    assert len(alone) > 2, "all in block RAM may be faster"
+
+
+def test_no_memory_is_read_that_alone_takes_longer_than_a_smaller_array(rng, fix, monkeypatch):
+    limits = []
+
+    def recorded(design, target, clock_mhz, fast):
+        limits.append(fast)
+        return feeding.streamed(design, target, clock_mhz, fast)
+
+    monkeypatch.setattr(solver, "streamed", recorded)
+    plan = schedule_engine(network(rng, fix), BOARD)
+    assert not plan.design.ring_words
+    assert limits == sorted(limits, reverse=True)
+    assert limits[-1] >= plan.interval
+
+
+def test_weights_that_had_no_room_are_not_tried_in_wider_memories(rng, fix, tried):
+    """Those of 8 bits in a byte, once two in a byte fit."""
+    plan = schedule_engine(network(rng, fix, weight_bits=4), with_block_rams(16))
+    assert plan.design.packs_weights
+    assert not plan.design.ring_words
+    alone = [x for x in tried if not x.ring_words]
+    assert {x.shape[:2] for x in alone if not x.packs_weights} == {(4, 4)}
+    assert len({x.shape[:2] for x in alone}) > 2
