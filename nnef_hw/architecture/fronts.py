@@ -27,10 +27,19 @@ def check_frames(layer: LogMelFront, *, goes_on: bool) -> None:
     front = layer.requant.front
     frames, _, _ = layer.result_image
     samples, _, _ = layer.image
+    if any(layer.mirrored):
+        first, last = layer.mirrored
+        raise UnsupportedError(
+            f"{layer.node.op} {layer.node.name!r}: it mirrors {first} samples at the first one and "
+            f"{last} at the last one, for which there is no hardware",
+            remedy="export it with center=False, or let it run step by step, with samples of the "
+            "stream in their place: --stream time=AXIS --continue-borders",
+            location=layer.node.location,
+        )
     used = front.window + (frames - 1) * front.hop + (front.reach - front.window - layer.before)
     if samples != used or (not goes_on and front.emphasis and not layer.before):
         raise UnsupportedError(
-            f"log_mel {layer.node.name!r}: {samples} samples are not {frames} frames of "
+            f"{layer.node.op} {layer.node.name!r}: {samples} samples are not {frames} frames of "
             f"{front.window} samples, every {front.hop} of them one, without a rest",
             remedy=f"give it {front.window + (frames - 1) * front.hop} samples, with padding = "
             f"[({int(front.emphasis > 0)}, 0), (0, 0)]",

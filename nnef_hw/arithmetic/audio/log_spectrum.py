@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
-from typing import ClassVar, Self
+from typing import ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +14,9 @@ from nnef_hw.arithmetic.audio.spectrum import RealFft
 from nnef_hw.arithmetic.numerics import FloatArray, IntArray
 from nnef_hw.arithmetic.records import JsonObject
 
-__all__ = ["EMPHASIS_BITS", "FACTOR_BITS", "NUMBER_BITS", "UNLIMITED", "LogSpectrum"]
+__all__ = ["EMPHASIS_BITS", "FACTOR_BITS", "NUMBER_BITS", "UNLIMITED", "LogSpectrum", "mirror"]
+
+ScalarArray = TypeVar("ScalarArray", FloatArray, IntArray)
 
 NUMBER_BITS = 26
 """Bits of every number of the transform."""
@@ -30,6 +32,12 @@ UNLIMITED = 1e30
 
 LEAST_POWER = 1e-30
 """The least power that has a logarithm."""
+
+
+def mirror(samples: ScalarArray, counts: tuple[int, int]) -> ScalarArray:
+    """Return samples [..., T] with some more, mirrored at the first one and at the last one."""
+    around = [(0, 0)] * (samples.ndim - 1) + [counts]
+    return np.pad(samples, around, mode="reflect") if any(counts) else samples
 
 
 @dataclass(frozen=True, kw_only=True)

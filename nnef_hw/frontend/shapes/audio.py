@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from nnef_hw.arithmetic.audio.log_spectrum import LogSpectrum
 from nnef_hw.arithmetic.audio.micro_frontend import MicroFrontend
 from nnef_hw.frontend.shapes.call import Call
 from nnef_hw.frontend.shapes.common import Shape
@@ -26,6 +27,8 @@ def _log_spectrum(call: Call, attributes: type[LogSpectrumAttributes]) -> list[S
         front = attributes.read(call.attrs)
     except ValueError as error:
         raise call.error(str(error)) from error
+    if call.attrs["border"] == "reflect" and attributes is LogBandsAttributes:
+        return _mirrored(call, front, samples)
     emphasized = int(front.emphasis > 0)
     if call.attrs["padding"] not in ([(before, 0), (0, 0)] for before in range(emphasized + 1)):
         least = "[(1, 0), (0, 0)] or [(0, 0), (0, 0)]" if emphasized else "[(0, 0), (0, 0)]"
@@ -37,6 +40,19 @@ def _log_spectrum(call: Call, attributes: type[LogSpectrumAttributes]) -> list[S
             f"{samples} samples are less than the {front.reach - found.before} of a frame",
             at="input",
         )
+    return [(call.inputs[0].shape[0], len(front.weights), frames, 1)]
+
+
+def _mirrored(call: Call, front: LogSpectrum, samples: int) -> list[Shape]:
+    rows, columns = call.attrs["padding"]
+    if front.emphasis or columns != (0, 0) or not all(0 <= n < samples for n in rows):
+        raise call.error(
+            f"padding {call.attrs['padding']} cannot be mirrored of {samples} samples"
+            f"{' with an emphasis' if front.emphasis else ''}", at="padding"
+        )  # fmt: skip
+    frames = LogBandsAttributes(front=front, mirrored=rows).frames(samples)
+    if not frames:
+        raise call.error(f"{samples} samples are less than a frame", at="input")
     return [(call.inputs[0].shape[0], len(front.weights), frames, 1)]
 
 

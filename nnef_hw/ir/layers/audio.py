@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nnef_hw.arithmetic.audio.log_mel import LogMelRequant
+from nnef_hw.arithmetic.audio.log_spectrum import mirror
 from nnef_hw.arithmetic.audio.micro_frontend import MicroFrontend
 from nnef_hw.arithmetic.numerics import Requant
 from nnef_hw.ir.graph import Node
@@ -25,21 +26,24 @@ class LogMelFront(Layer):
         Its integers.
     before
         Zeros in front of its samples.
+    mirrored
+        Samples that are mirrored at the first one, and at the last one.
     """
 
     requant: LogMelRequant
     before: int
+    mirrored: tuple[int, int]
 
     @classmethod
     def read(cls, node: Node) -> dict[str, object]:
+        found = node.attributes(LogSpectrumAttributes)
         return {
-            "requant": node.attrs["requant"],
-            "before": node.attributes(LogSpectrumAttributes).before,
-        }
+            "requant": node.attrs["requant"], "before": found.before, "mirrored": found.mirrored,
+        }  # fmt: skip
 
     def compute(self, *codes: Codes) -> Codes:
         [x] = codes
-        samples = x[:, 0, :, 0]
+        samples = mirror(x[:, 0, :, 0], self.mirrored)
         if self.before or not self.requant.front.emphasis:
             features = self.requant.apply(samples)
         else:

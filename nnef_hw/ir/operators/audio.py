@@ -15,7 +15,7 @@ from nnef_hw.arithmetic.audio.log_spectrum import LogSpectrum
 from nnef_hw.arithmetic.audio.micro_frontend import MicroFrontend
 from nnef_hw.arithmetic.numerics import Requant
 from nnef_hw.arithmetic.records import AttributeMap
-from nnef_hw.ir.operators.attributes import Attributes, padding_pairs
+from nnef_hw.ir.operators.attributes import Attributes, Pair, padding_pairs
 from nnef_hw.ir.operators.operator import CanonicalOperator, Trait
 
 __all__ = [
@@ -55,12 +55,15 @@ class LogSpectrumAttributes(FrontAttributes):
         What is computed of samples.
     before
         Zeros in front of the samples: 1 or 0, and 0 without an emphasis, which alone reads it.
+    mirrored
+        Samples that are mirrored at the first one, and at the last one.
     """
 
     kind: ClassVar[type[LogSpectrum]]
 
     front: LogSpectrum
-    before: int
+    before: int = 0
+    mirrored: Pair = (0, 0)
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
@@ -83,6 +86,8 @@ class LogSpectrumAttributes(FrontAttributes):
         """Return the attributes of a node."""
         rows, columns = padding_pairs(attrs["padding"])
         assert columns == (0, 0), f"padding {columns} beside samples"
+        if attrs["border"] == "reflect":
+            return cls(front=cls.read(attrs), mirrored=rows)
         assert rows[1] == 0, f"padding of {rows[1]} behind samples"
         return cls(front=cls.read(attrs), before=rows[0])
 
@@ -98,7 +103,8 @@ class LogSpectrumAttributes(FrontAttributes):
 
     def frames(self, samples: int) -> int:
         """Return how many frames there are in so many samples."""
-        return max(0, (samples + self.before - self.front.reach) // self.front.hop + 1)
+        whole = samples + self.before + sum(self.mirrored)
+        return max(0, (whole - self.front.reach) // self.front.hop + 1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,7 +186,7 @@ OPERATORS = (
         attributes=frozenset({*LogBandsAttributes.names(), "padding", "border"}),
         parsed=LogBandsAttributes,
         requant=LogMelRequant,
-        borders=("constant",),
+        borders=("constant", "reflect"),
         hardware="the same, with a window and bands of its own",
     ),
     CanonicalOperator(

@@ -47,12 +47,15 @@ class _Found:
         How many frames there are.
     frames_first
         Whether the result has frames before bands.
+    mirrored
+        Samples that are mirrored at the first one, and at the last one.
     """
 
     source: str
     bands: LogBands
     frames: int
     frames_first: bool
+    mirrored: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +91,14 @@ def _emit(editor: Editor, node: Node, found: _Found) -> None:
     bands = len(found.bands.first)
     audio = editor.activation(f"{node.name}_samples", (1, 1, samples.volume, 1), samples)
     editor.emit(reshape_node(samples.name, audio, (1, 1, samples.volume, 1), node))
-    used = found.bands.window + (found.frames - 1) * found.bands.hop
-    audio = emit_part(editor, node, audio, 2, 0, used)
+    if not any(found.mirrored):
+        used = found.bands.window + (found.frames - 1) * found.bands.hop
+        audio = emit_part(editor, node, audio, 2, 0, used)
     features = editor.activation(f"{node.name}_bands", (1, bands, found.frames, 1), like)
     attrs = {
         **{key: list(x) if isinstance(x, tuple) else x for key, x in asdict(found.bands).items()},
-        "padding": [(0, 0), (0, 0)], "border": "constant",
+        "padding": [found.mirrored, (0, 0)],
+        "border": "reflect" if any(found.mirrored) else "constant",
     }  # fmt: skip
     editor.emit(Node("log_bands", (audio,), (features,), attrs, node.location))
     if found.frames_first:
@@ -117,7 +122,8 @@ def _find(graph: Graph, node: Node) -> _Found | None:
             found = measure(_powers(function, frames, frames_first), source.volume, frames)
             bands = None if found is None else found.logarithm(_BASES[node.op])
             if bands is not None:
-                return _Found(source.name, bands, frames, frames_first)
+                name, mirrored = _mirrored(graph, source.name)
+                return _Found(name, bands, frames, frames_first, mirrored)
     return None
 
 
@@ -141,6 +147,17 @@ def _sources(graph: Graph, name: str) -> Iterator[tuple[Tensor, list[Node]]]:
         open_tensors -= set(node.outputs)
         open_tensors |= {x for x in node.inputs if graph.tensor(x).data is None}
     yield from reversed(found)
+
+
+def _mirrored(graph: Graph, name: str) -> tuple[str, tuple[int, int]]:
+    """Return the samples behind a border that mirrors them, and how many it mirrors."""
+    node = graph.producer(name)
+    while node is not None and node.op in {"reshape", "squeeze", "transpose", "unsqueeze"}:
+        node = graph.producer(node.inputs[0])
+    if node is None or node.op != "pad" or node.attrs["border"] != "reflect":
+        return name, (0, 0)
+    [before_and_after] = [pair for pair in node.attrs["padding"] if any(pair)]
+    return node.inputs[0], (int(before_and_after[0]), int(before_and_after[1]))
 
 
 def _is_sound(graph: Graph, name: str) -> bool:

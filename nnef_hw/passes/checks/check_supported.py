@@ -209,7 +209,7 @@ def _contents(graph: Graph, node: Node, hidden: Mapping[str, Interval]) -> Itera
             )
         elif tensor.data is not None:
             shown = hidden.get(name, EVERYTHING)
-            limited = tensor.data.clip(shown.lo, shown.hi)
+            limited = tensor.data.astype(np.float64).clip(shown.lo, shown.hi)
             if not (finite := np.isfinite(limited)).all():
                 first = np.argwhere(~finite)[0]
                 value = tensor.data[tuple(first)]

@@ -136,9 +136,11 @@ def _along_channels(case: _Case) -> Taps:
 def _log_mel(case: _Case) -> Taps:
     found = case.node.attributes(LogSpectrumAttributes)
     case.of_axis([found.front.hop, 1], "which has no samples")
+    before = found.before + found.mirrored[0]
     return Taps(
-        case.axis, found.front.reach, found.front.hop, before=found.before, pads=found.before > 0
-    )
+        case.axis, found.front.reach, found.front.hop, before=before,
+        pads=before + found.mirrored[1] > 0,
+    )  # fmt: skip
 
 
 @_taps("micro_frontend", "micro_frontend_step", "micro_noise")

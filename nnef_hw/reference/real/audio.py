@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from nnef_hw.arithmetic.audio.log_spectrum import mirror
 from nnef_hw.arithmetic.numerics import IntArray
 from nnef_hw.ir.operators.audio import LogSpectrumAttributes, MicroFrontendAttributes
 from nnef_hw.reference.real.registry import Array, Evaluation, operator
@@ -18,8 +19,8 @@ _FULL_SCALE = 1 << 15
 @operator("log_mel", batch=always)
 def log_mel(call: Evaluation) -> Array:
     """Compute logarithms of power; a first sample of no frame is for the emphasis."""
-    samples = np.asarray(call.args[0][:, 0, :, 0], np.float64)
     attributes = call.node.attributes(LogSpectrumAttributes)
+    samples = mirror(np.asarray(call.args[0][:, 0, :, 0], np.float64), attributes.mirrored)
     front = attributes.front
     if attributes.before or not front.emphasis:
         features = front.apply(samples)

@@ -5,7 +5,7 @@ import pytest
 from onnx_runtime import run_onnxruntime
 from spectrogram_models import SAMPLES, saved, spectrogram
 
-from nnef_hw.frontend import load
+from nnef_hw.frontend import load, save
 from nnef_hw.passes import simplify
 from nnef_hw.reference import run_float
 
@@ -99,6 +99,19 @@ def test_a_spectrogram_is_one_operator(least, rng, tmp_path):
     computing = [node.op for node in whole.nodes if node.op != "reshape"]
     assert computing == ["slice", "log_bands", "conv"]
     np.testing.assert_allclose(run_float(whole, x)["y"], expected["y"], rtol=1e-5, atol=1e-5)
+
+
+def test_mirrored_borders_are_part_of_it(rng, tmp_path):
+    """As torch.stft has them by default."""
+    path = spectrogram(tmp_path / "net.onnx", mirrored=32)
+    x = {"x": rng.normal(size=(1, SAMPLES)).astype(np.float32)}
+    expected = is_as_onnxruntime(path, x)
+    whole = simplify(load(path))
+    assert [node.op for node in whole.nodes if node.op != "reshape"] == ["log_bands", "conv"]
+    np.testing.assert_allclose(run_float(whole, x)["y"], expected["y"], rtol=1e-5, atol=1e-5)
+    save(whole, tmp_path / "net.nnef.tgz")
+    again = run_float(load(tmp_path / "net.nnef.tgz"), x)
+    np.testing.assert_allclose(again["y"], expected["y"], rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", [{"points": 60}, {"magnitude": True}])

@@ -25,16 +25,18 @@ def saved(path, nodes, inputs, outputs, constants, opset=18):
     return path
 
 
-def spectrogram(path, *, points=POINTS, magnitude=False, least=False):
+def spectrogram(path, *, points=POINTS, magnitude=False, least=False, mirrored=0):
     """Write what torch.onnx makes of torchaudio's MelSpectrogram, a logarithm, and a filter."""
     window = np.hanning(points + 1)[:-1].astype(np.float32)
     edges = np.linspace(1, points // 2 - 1, BANDS + 2)
     bins = np.arange(points // 2 + 1)
     weights = [np.interp(bins, edges[n : n + 3], [0, 1, 0]) for n in range(BANDS)]
-    frames = (SAMPLES - points) // HOP + 1
+    frames = (SAMPLES + 2 * mirrored - points) // HOP + 1
     rng = np.random.default_rng(3)
     nodes = [
-        ("Unsqueeze", ["x", "last"], "signal", {}), ("STFT", ["signal", "step", "window"], "z", {}),
+        ("Pad", ["x", "pads"], "centered", {"mode": "reflect"}),
+        ("Unsqueeze", ["centered" if mirrored else "x", "last"], "signal", {}),
+        ("STFT", ["signal", "step", "window"], "z", {}),
         ("Transpose", ["z"], "turned", {"perm": [0, 2, 1, 3]}),
         ("ReduceL2", ["turned", "last"], "size", {"keepdims": 0}),
         ("Pow", ["size", "one" if magnitude else "two"], "power", {}),
@@ -49,5 +51,9 @@ def spectrogram(path, *, points=POINTS, magnitude=False, least=False):
         "one": np.float32(1), "weights": np.stack(weights, 1).astype(np.float32),
         "floor": np.float32(1e-4), "filter": rng.normal(size=(3, BANDS, 2)).astype(np.float32),
     }  # fmt: skip
+    if mirrored:
+        constants["pads"] = np.array([0, mirrored, 0, mirrored])
+    else:
+        del nodes[0]
     result = {"y": [1, 3, frames - 1]}
     return saved(path, nodes, {"x": [1, SAMPLES]}, result, constants)

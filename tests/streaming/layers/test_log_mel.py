@@ -9,6 +9,8 @@ from spectrogram_models import spectrogram
 from nnef_hw.boards import find_board
 from nnef_hw.errors import UnsupportedError
 from nnef_hw.frontend import load
+from nnef_hw.passes import simplify
+from nnef_hw.passes.time.stream_time import StreamTime
 from nnef_hw.streaming.foldings.lower import lower
 from nnef_hw.streaming.layers.log_mel import LogMelLayer
 from nnef_hw.streaming.search.solver import schedule
@@ -42,6 +44,21 @@ def test_samples_that_no_frame_reads_are_refused(rng):
     fixed = fixed_of(replace(heard, tensors={**heard.tensors, "audio": longer}), rng)
     with pytest.raises(UnsupportedError, match="215 samples are not 6 frames of 60 samples"):
         lower(fixed)
+
+
+def test_mirrored_borders_are_no_hardware(rng, tmp_path):
+    fixed = fixed_of(load(spectrogram(tmp_path / "net.onnx", mirrored=32)), rng, axis=1)
+    with pytest.raises(UnsupportedError, match="mirrors 32 samples at the first one and 32 at"):
+        lower(fixed)
+
+
+@pytest.mark.verilator
+def test_a_stream_takes_the_place_of_mirrored_borders(simulate, rng, tmp_path):
+    graph = load(spectrogram(tmp_path / "net.onnx", mirrored=32))
+    stream = StreamTime(1, continue_borders=True)
+    window, _ = stream.window(simplify(graph))
+    graph, _ = stream.steps(fixed_of(window, rng, axis=1))
+    simulate(schedule(graph, find_board("icebreaker")), graph).check(9)
 
 
 @pytest.mark.verilator
