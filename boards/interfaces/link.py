@@ -129,6 +129,8 @@ class HostLink(Link, Source, Sink):
     """Whether the steps of a network with states can come one after the other over it."""
     merges_frames: ClassVar[bool] = True
     """Whether frames of several streams follow each other on it, so that beats wait in queues."""
+    takes_turns: ClassVar[bool] = False
+    """Whether a frame is computed when the result of the one before is there: latency counts."""
     needs_loop: ClassVar[bool] = False
     """Whether the link carries texts alone, so that a board needs a token loop."""
     lacks: ClassVar[tuple[str, ...]] = ()

@@ -85,6 +85,7 @@ class Mlperf(Uart):
     core = "nnef_hw.boards.hardware.mlperf.core:RunnerCore"
     has_packets = False
     runs_sequences = False
+    takes_turns = True
     usage = "nnef-hw score"
     lacks = ("--sink", "--source", "--token-loop", "--layer-counters", "--batch")
     silence = 30.0

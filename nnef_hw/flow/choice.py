@@ -142,11 +142,13 @@ def choose_plan(
     layer_counters: bool = False,
     batch: int = 1,
     by_latency: bool = False,
+    takes_soonest: bool = False,
 ) -> tuple[AcceleratorPlan, list[OtherArchitecture]]:
     """Return the fastest plan for a target, or the smallest one that reaches a frame rate.
 
     And what a report says of the others. Clock in MHz, frames per second, frames of a batch;
-    whether latency counts, since each frame waits for the one before.
+    whether latency counts, since each frame waits for the one before. With ``takes_soonest``
+    that of the architecture is taken whose result comes soonest: a rate is one to keep up with.
 
     Raises
     ------
@@ -163,8 +165,8 @@ def choose_plan(
             batch=batch,
             by_latency=by_latency,
         ),
-        smallest=target_fps is not None,
-        by_latency=by_latency,
+        smallest=target_fps is not None and not takes_soonest,
+        by_latency=by_latency or takes_soonest,
     )
 
 

@@ -219,6 +219,7 @@ def _plan(
                 layer_counters=options.layer_counters,
                 batch=options.batch,
                 by_latency=options.token_loop,
+                takes_soonest=options.takes_soonest,
             )
     return PlannedModel(
         graph, made.samples, made.fixed, made.canonical, plan, others, made.window, made.warnings

@@ -170,6 +170,14 @@ class BuildOptions:
     stream: StreamTime | None = None
     command: str = ""
 
+    @property
+    def takes_soonest(self) -> bool:
+        """Whether of two architectures that is taken whose result comes sooner.
+
+        Where nobody asks for a rate: frames take turns on the link, or sensors say the rate.
+        """
+        return self.target_fps is None and (self.link.takes_turns or bool(self.sources))
+
 
 def check_options(options: BuildOptions) -> Target:
     """Refuse what can be refused before any work; return where the design is to go.

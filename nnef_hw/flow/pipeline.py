@@ -256,7 +256,7 @@ def _at_clock(options: BuildOptions, target: Target, clock_mhz: float | None) ->
             clock_mhz=clock_mhz,
             target_fps=wanted_rate(options.target_fps, options.sources, given.fixed),
             layer_counters=options.layer_counters, batch=options.batch,
-            by_latency=options.token_loop,
+            by_latency=options.token_loop, takes_soonest=options.takes_soonest,
         )  # fmt: skip
         given = replace(given, plan=plan, others=others)
     return replace(options, model=given, clock_mhz=clock_mhz)

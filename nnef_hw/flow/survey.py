@@ -96,6 +96,7 @@ def outlooks(
     say("quantizing")
     fixed = roughly_fixed(graph, samples, scheme, stream)
     least_fps = wanted_rate(None, sources, fixed) or 0.0
+    takes_soonest = target_fps is None and (link.takes_turns or bool(sources))
     target_fps = wanted_rate(target_fps, sources, fixed)
     able, refused = _with_interfaces(fixed, targets, clock_mhz, link, sources, sinks)
     if token_loop:
@@ -115,6 +116,7 @@ def outlooks(
             link=link,
             kinds=[wish.kind for wish in (*sources, *sinks)],
             by_latency=token_loop,
+            takes_soonest=takes_soonest,
             pool=pool,
             progress=lambda what, done, total: say(f"{what}, {done} of {total}"),
         )
@@ -160,6 +162,7 @@ def survey(
     link: HostLink = DEFAULT_LINK,
     kinds: Sequence[type[Interface]] = (),
     by_latency: bool = False,
+    takes_soonest: bool = False,
     pool: Pool = HERE,
     progress: Progress = lambda what, done, total: None,
 ) -> Iterator[Outlook]:
@@ -183,6 +186,9 @@ def survey(
         Kinds of sources and sinks.
     by_latency
         Of two architectures that with the shorter latency is taken.
+    takes_soonest
+        The rate is a sensor's, or frames take turns: of the architectures' plans that with the
+        shortest latency is taken.
     pool
         What plans; this process by default.
     progress
@@ -224,8 +230,8 @@ def survey(
             with remedied(lambda: ways, target):
                 plan, _ = candidates.plan(
                     partial(_taken, found),
-                    smallest=target_fps is not None,
-                    by_latency=by_latency or goal == "latency",
+                    smallest=target_fps is not None and not takes_soonest,
+                    by_latency=by_latency or takes_soonest or goal == "latency",
                 )
         except NnefHwError as error:
             yield _refused(target, one.clock, error)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import nnef_hw
+from nnef_hw.boards.interfaces import find_link, find_source
 from nnef_hw.errors import (
     ErrorGroup,
     ModelError,
@@ -15,7 +16,7 @@ from nnef_hw.errors import (
     TargetError,
     UsageError,
 )
-from nnef_hw.flow.choice import RATE_SLACK, Candidates, Pace, choose_soonest, quickest
+from nnef_hw.flow.choice import RATE_SLACK, Candidates, Pace, choose_plan, choose_soonest, quickest
 from nnef_hw.flow.compilation import plan_quickest, read_inputs
 from nnef_hw.flow.options import BuildOptions, check_options
 from nnef_hw.flow.steps import Steps
@@ -72,6 +73,42 @@ def test_frames_that_wait_for_each_other_take_the_shortest_latency():
     assert others == [
         OtherArchitecture(arch="second", cycles_per_inference=700, lut=1000, refused=None)
     ]
+
+
+class Architecture:
+    """One that has a plan of :data:`PLANS`, and remembers what it was asked for."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def plan(self, fixed, target, **asked):
+        self.asked = asked
+        return PLANS[self.name]
+
+
+@pytest.mark.parametrize(("takes_soonest", "taken"), [(True, "second"), (False, "first")])
+def test_of_those_that_keep_up_the_soonest_may_be_taken(monkeypatch, takes_soonest, taken):
+    """Not the smallest, which a user gets who asks for a rate."""
+    monkeypatch.setitem(PLANS, "first", plan("first", 500, 900, 9000))
+    both = [Architecture("first"), Architecture("second")]
+    best, others = choose_plan(
+        Candidates(both), None, None, target_fps=30.0, takes_soonest=takes_soonest
+    )
+    assert best.arch == taken
+    assert {x.asked["target_fps"] for x in both} == {30.0}
+    assert not any(x.asked["by_latency"] for x in both)
+    cycles = {True: 9000, False: 400}[takes_soonest]
+    assert [other.cycles_per_inference for other in others] == [cycles]
+
+
+def test_where_nobody_asks_for_a_rate_the_soonest_result_may_count(tmp_path):
+    options = BuildOptions(model=tmp_path, out=tmp_path, board="ulx3s_85f")
+    assert not options.takes_soonest
+    runner = replace(options, link=find_link("mlperf"))
+    heard = replace(options, sources=(find_source("i2s"),))
+    assert runner.takes_soonest
+    assert heard.takes_soonest
+    assert not any(replace(x, target_fps=50.0).takes_soonest for x in (runner, heard))
 
 
 def test_the_first_of_equal_ones_is_taken():

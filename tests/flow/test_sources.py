@@ -124,7 +124,7 @@ def test_a_plan_has_room_for_sinks(ear, cli):
     del ear
     arguments = (
         "plan", "ear.nnef.tgz", "--front", "front.toml", "--stream", "time", "--calibrate",
-        "samples.npz", "--board", "tang_nano_20k,fomu_pvt", "--json",
+        "samples.npz", "--board", "tang_nano_20k,fomu_pvt", "--arch", "streaming", "--json",
     )  # fmt: skip
     plain = {row["board"]: row for row in cli(*arguments).json["boards"]}
     assert find_sink("uart_text:mean=4").blocks == 2
