@@ -32,6 +32,10 @@ __all__ = ["check_latency", "soonest"]
 
 MOST_EVENTS = 8_000_000
 """Simulated events after which no more foldings are tried: half a minute."""
+MOST_WIDER_EVENTS = 4 * MOST_EVENTS
+"""Simulated events after which no more streams of several codes per beat are tried."""
+OPTION_EVENTS = 10
+"""Events in whose time an option of a layer is made."""
 MOST_TRIALS = 3
 """Searches with more room for FIFOs, where they did not fit."""
 FULL_WEIGHT = 0.1
@@ -62,9 +66,10 @@ def soonest(
     queues = queue_resources(blocks, device)
     for _ in range(MOST_TRIALS):
         starts = _starts(blocks, options, budget.less(queues), device)
-        search = _LatencySearch(options, budget.less(queues), ports, device)
+        search = _LatencySearch(options, budget.less(queues), ports, device, MOST_EVENTS)
         found = min(map(search.descend, starts), key=search.cost)
-        found = _widened(found, network, target, search)
+        if search.has_time:
+            found = _widened(found, network, target, search)
         sized = give_fifos(found, ports, device)
         if budget.holds(total_resources(sized.blocks)):
             sooner, passing = shrink_fifos(sized, ports, device)
@@ -76,7 +81,11 @@ def soonest(
 def _widened(
     blocks: list[Block], network: LayerGraph, target: Target, search: _LatencySearch
 ) -> list[Block]:
-    """Return blocks with some streams of several codes per beat, where that pays."""
+    """Return blocks with some streams of several codes per beat, where that pays.
+
+    Events of all trials count together.
+    """
+    left = MOST_WIDER_EVENTS
     lanes = {port.tensor: port.lanes for port in (*network.inputs, *network.outputs)}
     border = set(lanes)
     lanes |= {layer.tensor: layer.result_lanes for layer in network.layers}
@@ -86,16 +95,20 @@ def _widened(
             continue
         found, chosen = blocks, 1
         for count in _widths(network.images[layer.tensor][2]):
+            if left <= 0:
+                return found
             wide = network.widened({**lanes, layer.tensor: count})
             options = network_options(wide, target.device) if takes_lanes(wide, target) else []
             if not options or not all(options):
                 continue
             places = [n for n, x in enumerate(wide.layers) if x is not blocks[n].layer]
-            inner = search.with_options(options)
+            left -= OPTION_EVENTS * sum(map(len, options))
+            inner = search.with_options(options, left)
             start = inner.started(blocks, places)
             if start is None:
                 continue
             trial = inner.descend(start, places)
+            left -= inner.events
             cost = search.cost(trial)
             if cost < best:
                 found, best, chosen = trial, cost, count
@@ -134,13 +147,21 @@ def _starts(
 
 
 class _LatencySearch:
-    def __init__(self, options: Options, budget: Budget, ports: Ports, device: Device) -> None:
+    def __init__(
+        self, options: Options, budget: Budget, ports: Ports, device: Device, most: int
+    ) -> None:
         self.options, self.budget, self.ports, self.device = options, budget, ports, device
-        self.events = 0
+        self.events, self.most = 0, most
 
-    def with_options(self, options: Options) -> _LatencySearch:
-        """Return the same search among other options."""
-        return _LatencySearch(options, self.budget, self.ports, self.device)
+    def with_options(self, options: Options, left: int) -> _LatencySearch:
+        """Return the same search among other options, for which so many events are left."""
+        most = min(left, MOST_EVENTS)
+        return _LatencySearch(options, self.budget, self.ports, self.device, most)
+
+    @property
+    def has_time(self) -> bool:
+        """Whether more foldings are tried."""
+        return self.events < self.most
 
     def started(self, blocks: Sequence[Block], places: Sequence[int]) -> list[Block] | None:
         """Return blocks with the fastest options that fit in some places; None if none do."""
@@ -168,7 +189,7 @@ class _LatencySearch:
             improved = False
             for place in places:
                 for trial in self._others(blocks, place):
-                    if self.events >= MOST_EVENTS:
+                    if not self.has_time:
                         return blocks
                     cost = self.cost(trial)
                     if cost < best:

@@ -34,6 +34,16 @@ def plan(fixed):
     return schedule(fixed, TARGET, by_latency=True)
 
 
+@pytest.fixture
+def perceptron(fix, rng):
+    g = GraphBuilder("perceptron")
+    x = g.input("x", [1, 6])
+    for inputs, outputs in pairwise((6, 48, 5)):
+        x = g.op("linear", x, rng.normal(size=[outputs, inputs]), rng.normal(size=[1, outputs]))
+        x = g.op("relu", x)
+    return fix(g.build(x))
+
+
 def test_a_lone_frame_passes_sooner_in_predicted_cycles(fixed, plan, simulate):
     assert plan.latency < 0.93 * schedule(fixed, TARGET).latency
     assert plan.resources.lut <= TARGET.device.lut * 0.95
@@ -54,6 +64,28 @@ def test_a_design_stays_if_the_search_has_no_time(fixed, monkeypatch):
     assert latencies[0] <= latencies[1]
 
 
+def test_all_trials_share_the_time(perceptron, monkeypatch):
+    """Those with wider streams, of which there is one for each layer and width."""
+    spent = []
+    measured = latency._LatencySearch._latency
+
+    def counted(search, blocks):
+        before = search.events
+        found = measured(search, blocks)
+        spent.append(search.events - before)
+        return found
+
+    monkeypatch.setattr(latency._LatencySearch, "_latency", counted)
+    monkeypatch.setattr(latency, "MOST_TRIALS", 1)
+    schedule(perceptron, TARGET, by_latency=True)
+    most, longest = sum(spent) // 2, max(spent)
+    spent.clear()
+    monkeypatch.setattr(latency, "MOST_EVENTS", most // 2)
+    monkeypatch.setattr(latency, "MOST_WIDER_EVENTS", most // 2)
+    schedule(perceptron, TARGET, by_latency=True)
+    assert 0 < sum(spent) <= most + 8 * longest
+
+
 def test_a_rate_is_one_of_steps_that_wait_for_each_other(fixed, plan):
     with pytest.raises(ShortageError, match=r"does not reach .* steps/s .* one behind the other"):
         schedule(
@@ -61,18 +93,12 @@ def test_a_rate_is_one_of_steps_that_wait_for_each_other(fixed, plan):
         )
 
 
-def test_streams_between_layers_get_wider(simulate, fix, rng):
+def test_streams_between_layers_get_wider(simulate, perceptron):
     """Codes of a hidden layer leave together: one by one they are most of the latency."""
-    g = GraphBuilder("perceptron")
-    x = g.input("x", [1, 6])
-    for inputs, outputs in pairwise((6, 48, 5)):
-        x = g.op("linear", x, rng.normal(size=[outputs, inputs]), rng.normal(size=[1, outputs]))
-        x = g.op("relu", x)
-    graph = fix(g.build(x))
-    plan = schedule(graph, TARGET, by_latency=True)
+    plan = schedule(perceptron, TARGET, by_latency=True)
     hidden, last = plan.blocks
     assert hidden.layer.result_lanes == last.layer.operand_lanes > 1
     assert (hidden.layer.operand_lanes, last.layer.result_lanes) == (1, 1)
     text = plan.dumps()
-    assert StreamingPlan.from_json(json.loads(text), lower(graph)).dumps() == text
-    simulate(plan, graph).check(12)
+    assert StreamingPlan.from_json(json.loads(text), lower(perceptron)).dumps() == text
+    simulate(plan, perceptron).check(12)
