@@ -118,6 +118,13 @@ class Device:
         """Products of two sums of 9 bits in a DSP block."""
         return self.family.sums_per_dsp
 
+    def pairs_products(self, products: int) -> bool:
+        """Whether each multiplier of an array of so many products makes two of them.
+
+        That is where a DSP block can, and there are too few.
+        """
+        return products > self.products and self.sums_per_dsp > 0
+
     @property
     def lut_multiplier(self) -> int:
         """LUTs of one registered 8x8 multiplier in logic."""

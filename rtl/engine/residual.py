@@ -17,13 +17,15 @@ __all__ = ["EngineResidual", "EngineSerialResidual"]
 class EngineResidual(wiring.Component):
     """Add codes of another tensor, at the same places, to those that pass.
 
+    Codes to which nothing is added pass at once.
+
     Golden model: :meth:`nnef_hw.arithmetic.numerics.AddRequant.apply`, of unsigned codes;
     ``offset`` of the parameters stands for both zero points, that of the result and rounding.
 
     Members
     -------
     i, o : In(code_layout), Out(code_layout)
-        ``sum_delay`` cycles apart.
+        ``sum_delay`` cycles apart, or none.
     parameters : In(parameter_layout)
         ``adds`` tells whether anything is added.
     address, enable : Out
@@ -63,16 +65,23 @@ class EngineResidual(wiring.Component):
         ]
         group = delayed(m, group, self.sums.other_cycles(part) - 1, name="word_lane")
         others = self.word.word_select(group, CODE_BITS * part.array.results)
-        for n in range(part.array.results):
-            other = others.word_select(n, CODE_BITS)
-            m.d.comb += self.o.codes[n].eq(self._sum(m, platform, n, self.i.codes[n], other))
-        m.d.comb += self.o.write.eq(
-            delayed_in_memory(m, self.i.write, self.delay, self.sums.place_memory(part))
+        sums = [
+            self._sum(m, platform, n, self.i.codes[n], others.word_select(n, CODE_BITS))
+            for n in range(part.array.results)
+        ]
+        write = delayed_in_memory(m, self.i.write, self.delay, self.sums.place_memory(part))
+        valid = delayed(
+            m, self.i.valid & parameters.adds, self.delay, name="valid", is_flag=True
+        )  # fmt: skip
+        first, last = (
+            delayed(m, self.i[name], self.delay, name=name) for name in ("first", "last")
         )
-        for name in ("valid", "first", "last"):
-            is_flag = name == "valid"
-            flag = delayed(m, self.i[name], self.delay, name=name, is_flag=is_flag)
-            m.d.comb += self.o[name].eq(flag)
+        m.d.comb += self.o.eq(self.i)
+        with m.If(parameters.adds):
+            m.d.comb += [
+                self.o.write.eq(write), self.o.valid.eq(valid), self.o.first.eq(first),
+                self.o.last.eq(last), *(self.o.codes[n].eq(code) for n, code in enumerate(sums)),
+            ]  # fmt: skip
         return m
 
     def _sum(self, m, platform, place, code, word_code):
@@ -93,7 +102,7 @@ class EngineResidual(wiring.Component):
         code = Signal(CODE_BITS, reset_less=True)
         m.d.sync += total.eq(products[0] + products[1] + parameters.offset)
         total_code = limited(total >> self.sums.shift, parameters.sum_low, parameters.sum_high)
-        m.d.sync += code.eq(Mux(parameters.adds, total_code, delayed(m, own, 2, name="alone")))
+        m.d.sync += code.eq(total_code)
         return code
 
 

@@ -144,7 +144,8 @@ class EngineRequantizer(wiring.Component):
         difference = Signal.like(bias, name=f"difference{place}", reset_less=True)
         m.d.sync += difference.eq(bias - acc)
         m.d.comb += self._differences.word_select(place, len(bias)).eq(difference)
-        return Mux(self.parameters.contracts, self._saved.word_select(place, len(bias)), bias)
+        takes = self.parameters.contracts & self.parameters.measures
+        return Mux(takes, self._saved.word_select(place, len(bias)), bias)
 
     def _save(self, m):
         """Keep the differences of results that are sums of weights, by the places of constants."""

@@ -96,10 +96,11 @@ class EngineUnits(wiring.Component):
             m.d.comb += getattr(self, name).eq(getattr(passage, name))
         first_beat, addresses = 0, []
         for n, (unit, contents) in enumerate(zip(feature.units, self.contents, strict=True)):
-            components = [unit.part.build(**contents) for _ in range(feature.ways)]
+            copies = feature.copies(unit)
+            components = [unit.part.build(**contents) for _ in range(copies)]
             is_chosen = parameters.unit == n if len(feature.units) > 1 else Const(1)
             for way, component in enumerate(components):
-                name = f"unit{n}" + (f"_{way}" if feature.ways > 1 else "")
+                name = f"unit{n}" + (f"_{way}" if copies > 1 else "")
                 m.submodules[name] = component
                 self._connect(m, unit, component, way, is_chosen)
                 m.d.comb += [
@@ -164,10 +165,10 @@ class EngineUnits(wiring.Component):
 
     def _constants(self, m, n, unit, components, is_chosen):
         """Give a unit's parts their constants; return which ones are read, from the first on."""
-        part, ways = self.part, self.part.units.ways
-        readers = [ChannelConstants(part, unit) for _ in range(ways)]
+        part, copies = self.part, len(components)
+        readers = [ChannelConstants(part, unit) for _ in range(copies)]
         for way, (reader, component) in enumerate(zip(readers, components, strict=True)):
-            m.submodules[f"constants{n}" + (f"_{way}" if ways > 1 else "")] = reader
+            m.submodules[f"constants{n}" + (f"_{way}" if copies > 1 else "")] = reader
             m.d.comb += [
                 reader.begin.eq(self.begin),
                 reader.taken.eq(component.constant_taken),
@@ -178,18 +179,19 @@ class EngineUnits(wiring.Component):
             self.constant.word_select(place, part.constant_bits)[: unit.constant_bits]
             for place in range(together)
         )
-        if ways == 1:
+        if copies == 1:
             m.d.comb += readers[0].word.eq(words)
             return readers[0].address
         # Each has a copy, which is complete before a pixel is.
         place, copied = (Signal.like(readers[0].address, name=f"{x}{n}") for x in ("from", "to"))
-        copies, arrives = Signal(name=f"copies{n}"), Signal(name=f"arrives{n}")
+        copying, arrives = Signal(name=f"copies{n}"), Signal(name=f"arrives{n}")
         tiling = part.units.constant_memory(part, unit)
-        m.d.sync += [copied.eq(place), arrives.eq(copies & self.takes_constants)]
+        m.d.sync += [copied.eq(place), arrives.eq(copying & self.takes_constants)]
         with m.If(self.begin):
-            m.d.sync += [place.eq(0), copies.eq(is_chosen & (self.parameters.kind == Kind.STREAM))]
-        with m.Elif(copies):
-            m.d.sync += [place.eq(place + 1), copies.eq(place != tiling.depth - 1)]
+            streams = self.parameters.kind == Kind.STREAM
+            m.d.sync += [place.eq(0), copying.eq(is_chosen & streams)]
+        with m.Elif(copying):
+            m.d.sync += [place.eq(place + 1), copying.eq(place != tiling.depth - 1)]
         for way, reader in enumerate(readers):
             memory = TiledMemory(tiling, writable=True)
             m.submodules[f"copy{n}_{way}"] = memory

@@ -15,7 +15,7 @@ from nnef_hw.engine.layers.contraction import ContractionLayer
 from nnef_hw.engine.layers.gather import GatherLayer
 from nnef_hw.engine.layers.support import check_engine
 from nnef_hw.errors import UnsupportedError
-from nnef_hw.parts.engine.contraction import Matrices
+from nnef_hw.parts.engine.contraction import Matrices, Measuring
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import FixedParams, build_fixed
 from nnef_hw.testing import GraphBuilder
@@ -189,6 +189,21 @@ def test_attention(name, kind, fix, rng, run_engine):
     graph = fix(attention(rng, **ATTENTION[name]))
     kind = KINDS[kind] if ATTENTION[name]["features"] % 8 == 0 else {**KINDS[kind], "lanes": 4}
     plan = planned(graph, **kind)
+    run_engine(plan, graph)
+    run_engine(plan, graph, stall=0.4)
+
+
+@pytest.mark.parametrize("kind", ["small", "wide", "together", "ring", "dense"])
+def test_probabilities_are_not_preceded_by_rows_of_padding(kind, fix, rng, run_engine):
+    """Their zero is code 0, which adds nothing; that of queries is measured."""
+    graph = fix(attention(rng, tokens=5, features=16, heads=2))
+    plan = planned(graph, **KINDS[kind])
+    layers = [x for x in plan.design.layers if isinstance(x, ContractionLayer)]
+    rows = [x.passes(plan.design.shape)[1] for x in layers]
+    assert [x.pad == 0 for x in layers] == [False, True]
+    assert rows[0] > rows[1] == layers[1].product.rows
+    found = {y.measures for x in plan.design.instructions if (y := x.find(Measuring))}
+    assert found == {0, 1}
     run_engine(plan, graph)
     run_engine(plan, graph, stall=0.4)
 

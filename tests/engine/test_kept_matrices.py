@@ -69,6 +69,20 @@ def test_rows_that_are_not_written_yet_are_zero(rows, run_engine, rng):
     run_engine(planned(graph, rows=rows, **KEPT), graph, frames=4)
 
 
+@pytest.mark.parametrize("kept", [KEPT, {}])
+def test_a_row_of_padding_precedes_all_queries_of_a_matrix(kept, run_engine, rng):
+    """One of each head of keys, not one of each query; none precedes probabilities."""
+    graph = fixed(rng, heads=2, size=8, groups=2)
+    plan = planned(graph, rows=8, **kept)
+    scores, values = products(plan)
+    own = scores.product
+    assert (own.turns, own.repeats, own.matrices) == (1, 2, 2)
+    assert scores.passes(plan.design.shape)[1] == own.rows + own.matrices
+    assert values.passes(plan.design.shape)[1] == own.rows
+    run_engine(plan, graph, frames=4)
+    run_engine(plan, graph, frames=4, stall=0.3)
+
+
 @pytest.mark.parametrize("cycles", [1, 300])
 def test_a_restart_empties_the_caches(cycles, rng):
     """Whatever row has been written by then, and while one is."""

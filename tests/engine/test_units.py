@@ -190,8 +190,27 @@ def test_pixels_that_pass_at_once(
     alone = planned(graph, lanes, lanes, **options)
     plan = planned(graph, lanes, lanes, unit_ways=ways, **options)
     assert plan.interval < alone.interval
+    assert len(plan.design.engine.find(StreamUnits).parts) == 2 * min(ways, np.prod(image))
     run_engine(plan, graph, frames=2)
     run_engine(plan, graph, frames=2, stall=0.3)
+
+
+@pytest.mark.parametrize(("batch", "ring_words", "copies"), [(1, 0, 1), (1, 32, 1), (3, 32, 3)])
+def test_a_part_has_no_more_copies_than_a_tensor_has_pixels(
+    builder, fix, run_engine, batch, ring_words, copies
+):
+    """One pixel is normalized, of each frame of a batch; four pass a softmax at once."""
+    x = normalized(builder, conv(builder, builder.input("x", (1, 4, 1, 1)), 16, 4), 16)
+    x = builder.reshape(conv(builder, x, 16, 16), (1, 4, 2, 2))
+    conv(builder, builder.op("softmax", x, axes=[1]), 4, 4)
+    graph = fix(builder.build())
+    plan = planned(graph, 8, 4, ring_words, unit_ways=4, results=2, batch=batch)
+    assert units(plan) == ["normalize", "softmax"]
+    feature = plan.design.engine.find(StreamUnits)
+    assert [feature.copies(unit) for unit in feature.units] == [copies, 4]
+    assert len(feature.parts) == copies + 4
+    run_engine(plan, graph, frames=2 * batch)
+    run_engine(plan, graph, frames=2 * batch, stall=0.3)
 
 
 @pytest.mark.parametrize("ring_words", [0, 32])

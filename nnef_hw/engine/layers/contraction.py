@@ -25,10 +25,11 @@ from nnef_hw.engine.layers.layer import (
 from nnef_hw.engine.layers.nest import LayerPart, Nest, Pass, issue_cycles
 from nnef_hw.engine.layers.pieces import WordView
 from nnef_hw.engine.layers.scale import Scale
+from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.contraction import Contraction
 from nnef_hw.ir import layers
 from nnef_hw.parts.engine.array import Padding
-from nnef_hw.parts.engine.contraction import Contracting, Filling
+from nnef_hw.parts.engine.contraction import Contracting, Filling, Measuring
 from nnef_hw.parts.engine.program import PASS_LEVEL, QUANTITIES
 from nnef_hw.parts.engine.sizes import CODE_BITS, LEVELS
 
@@ -58,7 +59,9 @@ class ContractionLayer(EngineLayer):
 
     Parts take turns: one fills the array's memory of matrices with some columns of one or several
     matrices, the next one runs on them. That begins with rows of padding, which is the zero point
-    of the first operand: their sums are taken from all others.
+    of the first operand: their sums are taken from all others. Where the zero point is code 0, as
+    that of probabilities is, there is nothing to take, unless a multiplier makes two products:
+    sums have those of weights then, besides.
 
     Parameters
     ----------
@@ -68,6 +71,8 @@ class ContractionLayer(EngineLayer):
         Sizes, and the order of the other operand.
     kept
         Words of the array's memory of matrices.
+    device
+        Where the array is.
     first_bias
         What is added to the sums of all columns.
     rows_view, matrices_view
@@ -87,6 +92,7 @@ class ContractionLayer(EngineLayer):
     matrices: Image
     product: Contraction
     kept: int
+    device: Device
     first_bias: int
     limits: tuple[int, int]
     rows_view: WordView | None = None
@@ -197,18 +203,25 @@ class ContractionLayer(EngineLayer):
             return [replace(loop(product.turns * product.repeats, 1), y=1)]
         if product.repeats == 1:
             return [replace(outer, y=1)]
+        if product.turns == 1:
+            return [replace(inner, y=1)]
         return [inner, replace(outer, y=1)]
 
-    def _before(self, passes: list[Pass], loops: list[_Loop], results: int) -> int:
-        """Return how many rows of padding come first: the last sums of one have been saved then."""
-        paced = [Pass(words, -(-count // results)) for words, count in passes]
+    def _before(self, passes: list[Pass], loops: list[_Loop], shape: Shape) -> int:
+        """Return how many rows of padding come first: the last sums of one have been saved then.
+
+        None where all of their sums are 0.
+        """
+        if not self.pad and not self.device.pairs_products(shape.rows * shape.lanes):
+            return 0
+        paced = [Pass(words, -(-count // shape.results)) for words, count in passes]
         inner = prod(loop.count for loop in loops[:-1])
         cycles = issue_cycles(paced, 2 * inner) - issue_cycles(paced, inner)
         return max(1, -(-_SAVING // max(1, cycles)))
 
     def passes(self, shape: Shape) -> tuple[list[Pass], int]:
         passes, loops = self.row_passes(shape), self._row_loops(shape)
-        rows = loops[-1].count + self._before(passes, loops, shape.results)
+        rows = loops[-1].count + self._before(passes, loops, shape)
         return passes, self.groups * rows * prod(loop.count for loop in loops[:-1])
 
     def nest(self, shape: Shape, places: Places) -> Nest:
@@ -253,7 +266,7 @@ class ContractionLayer(EngineLayer):
             yield self._fill(shape, places, groups, passes)
         own = self.row_passes(shape)[passes.start : passes.stop]
         loops = self._row_loops(shape)
-        before = self._before(own, loops, shape.results)
+        before = self._before(own, loops, shape)
         outer = loops[-1]
         product = self.product
         apart = product.rows_of_set if product.matrices == 1 else product.repeats
@@ -292,7 +305,7 @@ class ContractionLayer(EngineLayer):
         repeats = len(groups) * prod(loop.count for loop in run)
         yield LayerPart(
             nest, own, repeats, range(0), constants,
-            self._records(outer.count, self.pad),
+            (*self._records(outer.count, self.pad), Measuring(measures=int(before > 0))),
         )  # fmt: skip
 
     def _fill(self, shape: Shape, places: Places, groups: range, passes: range) -> LayerPart:
@@ -386,7 +399,8 @@ def _lower_contraction(context: EngineContext[layers.Contraction]) -> Contractio
     second = layer.operands[1]
     return ContractionLayer(
         **context.common, second=context.operands[1], matrices=Image(*layers.image_of(second)),
-        product=layer.sizes, kept=context.kept_words, pad=source.zero_point,
+        product=layer.sizes, kept=context.device.ram.shapes[0][0], pad=source.zero_point,
+        device=context.device,
         scale=_scale(context),
         first_bias=layer.bias >> layer.gain,
         limits=(layer.sums[0] >> layer.gain, -(-layer.sums[1] >> layer.gain)),

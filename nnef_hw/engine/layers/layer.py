@@ -18,6 +18,7 @@ from nnef_hw.engine.layers.nest import LayerPart, Nest, Pass
 from nnef_hw.engine.layers.place import Place
 from nnef_hw.engine.layers.scale import POOL_SHIFT, Scale
 from nnef_hw.engine.layers.sum_factors import sum_factors
+from nnef_hw.hardware.devices import Device
 from nnef_hw.ir import Node, layers
 from nnef_hw.ir.operators import PerOperator
 from nnef_hw.parts.engine.array import ArrayUse, Padding
@@ -442,13 +443,13 @@ class EngineContext(Generic[L]):
 
     Parameters
     ----------
-    kept_words
-        Words of codes that the array may keep as weights.
+    device
+        Where the engine is.
     """
 
     layer: L
     tensors: Mapping[str, str]
-    kept_words: int
+    device: Device
 
     @property
     def source(self) -> Format:

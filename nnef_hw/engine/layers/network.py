@@ -343,7 +343,6 @@ def _lowered(graph: Graph, device: Device) -> Network:
         tensors |= {name: source, source: source}
     tensors |= {name: name for name in graph.states if name not in ahead}
     layers: list[EngineLayer] = []
-    kept_words = device.ram.shapes[0][0]
     hidden: dict[str, Place] = {}
     for node in graph.nodes:
         if order.origin(node.name)[0] in tail_names:
@@ -357,12 +356,12 @@ def _lowered(graph: Graph, device: Device) -> Network:
                 tensors.setdefault(node.name, tensors[node.inputs[0]])
             else:
                 read = layer_of(graph, node).reading(graph.tensor(order.origin(node.name)[0]))
-                layers.append(gather.lower_move(EngineContext(read, tensors, kept_words), move))
+                layers.append(gather.lower_move(EngineContext(read, tensors, device), move))
                 tensors[node.name] = node.name
             continue
         tensors[node.name] = node.name
         if node.has(Trait.INDEXED):
-            indexed: AnyContext = EngineContext(layer_of(graph, node), tensors, kept_words)
+            indexed: AnyContext = EngineContext(layer_of(graph, node), tensors, device)
             chosen = _place(graph, order, indexed.layer)
             if isinstance(indexed.layer, CausalMask):
                 tensors[node.name], hidden[node.name] = tensors[node.inputs[0]], chosen
@@ -372,7 +371,7 @@ def _lowered(graph: Graph, device: Device) -> Network:
                 layers.append(LookupLayer.lowered(indexed, chosen))
             continue
         layer = expanded(layer_of(graph, node))
-        context: AnyContext = EngineContext(layer, tensors, kept_words)
+        context: AnyContext = EngineContext(layer, tensors, device)
         _write_constants(context, layers, tensors)
         is_sum = isinstance(context.layer, Sum)
         if is_sum:

@@ -64,7 +64,7 @@ def _others(network: Network, device: Device) -> Iterator[Shape]:
 
 def _multipliers(rows: int, lanes: int, device: Device) -> int:
     """Return the multipliers of an array at least: half as many as products where one makes two."""
-    halves = device.sums_per_dsp > 0 and rows * lanes > device.products
+    halves = device.pairs_products(rows * lanes)
     return (rows + 2) * lanes // 2 if halves else rows * lanes
 
 

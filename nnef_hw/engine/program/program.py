@@ -165,6 +165,7 @@ class Program:
         return Units(
             layers=self.layers, ram=self.placement.device.ram, pace=self.unit_pace,
             is_written=self.is_replaceable, is_empty=self.ring_words > 0,
+            frames=self.placement.batch,
             existing=None if self.existing is None else self.existing.units,
         )  # fmt: skip
 

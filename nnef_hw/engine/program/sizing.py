@@ -61,7 +61,7 @@ def size_engine(program: Program) -> Engine:
     features = tuple(_features(program))
     array = MultiplierArray(
         rows=shape.rows, lanes=shape.lanes, results=shape.results, slide_rows=program.slide_rows,
-        fast=_is_fast(program), in_dsp=0, acc_bits=_acc_bits(program),
+        fast=device.pairs_products(shape.rows * shape.lanes), in_dsp=0, acc_bits=_acc_bits(program),
     )  # fmt: skip
     engine = Engine(
         sequencer=_sequencer(program, array, features),
@@ -189,13 +189,6 @@ def _requantizer(
         factor_bits=bits, shift=program.scales.shift, digit_bits=digit_bits, cycles=cycles,
         holds_places=program.dense and cycles > 1,
     )  # fmt: skip
-
-
-def _is_fast(program: Program) -> bool:
-    """Whether a multiplier makes two products: where a DSP block can, and they are too few."""
-    device = program.placement.device
-    products = program.shape.rows * program.shape.lanes
-    return products > device.products and device.sums_per_dsp > 0
 
 
 def _in_dsp(array: MultiplierArray, device: Device) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from nnef_hw.arithmetic.records import AttributeMap
@@ -32,6 +32,8 @@ class Units:
         Whether the program is written, and tables with it.
     is_empty
         Whether there are no tables before it is.
+    frames
+        Frames of a batch.
     existing
         The units that a bitstream has already; None to make some.
     """
@@ -41,6 +43,7 @@ class Units:
     pace: int
     is_written: bool
     is_empty: bool
+    frames: int
     existing: StreamUnits | None = None
 
     @cached_property
@@ -63,7 +66,10 @@ class Units:
         if self.existing is not None:
             return self.existing.units
         return tuple(
-            peers[0].unit(peers, self.ram, self.pace, is_written=self.is_written)
+            replace(
+                peers[0].unit(peers, self.ram, self.pace, is_written=self.is_written),
+                pixels=self.frames * max(layer.source.pixels for layer in peers),
+            )
             for peers in self.peers
         )
 

@@ -14,7 +14,8 @@ from nnef_hw.parts.engine.fields import Record, fact
 from nnef_hw.parts.engine.sizes import CODE_BITS
 
 __all__ = [
-    "MOST_LUT_RAM_WORDS", "Contracting", "Filling", "KeptMatrices", "Matrices", "Placing",
+    "MOST_LUT_RAM_WORDS", "Contracting", "Filling", "KeptMatrices", "Matrices", "Measuring",
+    "Placing",
 ]  # fmt: skip
 
 MOST_LUT_RAM_WORDS = 32
@@ -29,8 +30,15 @@ _LUTS = 60
 class Contracting(Record):
     """Whether weights are codes of another tensor."""
 
-    contracts: int = fact("weights are codes, and pixels outside tell the sums of weights", bits=1,
-                          late=True)  # fmt: skip
+    contracts: int = fact("weights are codes", bits=1, late=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measuring(Record):
+    """Whether sums of weights are measured, and taken from results."""
+
+    measures: int = fact("sums of weights, which pixels outside tell, are taken from results",
+                         bits=1, late=True, constant=True)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +79,7 @@ class Matrices(Feature):
 
     label = "products of two activations"
     component = "nnef_hw.rtl.engine.contraction:EngineMatrices"
-    says: ClassVar[tuple[type[Record], ...]] = (Contracting, Filling)
+    says: ClassVar[tuple[type[Record], ...]] = (Contracting, Filling, Measuring)
 
     words: int
     sums: int

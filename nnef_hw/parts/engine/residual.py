@@ -145,7 +145,7 @@ class TensorSums(Feature):
         return not self.is_serial or word > self.sum_delay(engine)
 
     def delay(self, engine: EngineSizes, *, adds: bool) -> int:
-        return self.sum_delay(engine) if adds or not self.is_serial else 0
+        return self.sum_delay(engine) if adds else 0
 
     def is_behind(self, engine: EngineSizes) -> bool:
         return True

@@ -97,6 +97,8 @@ class StreamUnit:
         takes none.
     hides
         Whether some instructions hide the channels of a pixel that are behind a place.
+    pixels
+        Most pixels of a tensor that passes, of all frames of a batch.
     """
 
     part: Part
@@ -105,6 +107,7 @@ class StreamUnit:
     ports: tuple[tuple[str, str], ...] = ()
     constant_bits: int = 0
     hides: bool = False
+    pixels: int = 1
 
     @property
     def table_beats(self) -> int:
@@ -143,7 +146,8 @@ class StreamUnits(Feature):
     units
         The parts, in the order of their numbers.
     ways
-        Pixels that pass at once, each its own copy of a part: a power of two.
+        Pixels that pass at once, each its own copy of a part: a power of two. No tensor needs more
+        copies of its part than it has pixels.
     """
 
     label = "units that tensors pass"
@@ -170,7 +174,11 @@ class StreamUnits(Feature):
 
     @property
     def parts(self) -> Sequence[Part]:
-        return [unit.part for unit in self.units for _ in range(self.ways)]
+        return [unit.part for unit in self.units for _ in range(self.copies(unit))]
+
+    def copies(self, unit: StreamUnit) -> int:
+        """Return how many copies of a unit's part there are."""
+        return min(self.ways, unit.pixels)
 
     @property
     def records(self) -> Sequence[type[Record]]:
@@ -206,27 +214,28 @@ class StreamUnits(Feature):
         return sum(unit.table_beats for unit in self.units)
 
     def constant_memory(self, engine: EngineSizes, unit: StreamUnit) -> Tiling:
-        """Return a way's copy of the constants of a layer; a single way reads where they are."""
+        """Return a copy of the constants of a layer; a single part reads where they are."""
         assert isinstance(unit.part, SharedNormalize), unit
         depth = max(2, -(-unit.part.channels // engine.results))
         return tile_memory(engine.ram, depth, engine.results * unit.constant_bits)
 
     def memories(self, engine: EngineSizes) -> Sequence[Tiling]:
-        if self.ways == 1:
-            return ()
-        taking = (unit for unit in self.units if unit.constant_bits)
         return [
-            memory
-            for memory in (self.constant_memory(engine, unit) for unit in taking)
-            for _ in range(self.ways)
+            self.constant_memory(engine, unit)
+            for unit in self.units
+            if unit.constant_bits and self.copies(unit) > 1
+            for _ in range(self.copies(unit))
         ]
 
     def luts(self, engine: EngineSizes, device: Device) -> float:
-        codes = _WAY_LUTS + 2.0 * engine.word_bits + _UNIT_LUTS * len(self.units)
+        codes = _WAY_LUTS + 2.0 * engine.word_bits
         # Of the constants of channels that are a word, one is chosen.
-        chosen = sum(unit.constant_bits for unit in self.units) * (engine.results - 1) / 2
+        chosen = sum(
+            self.copies(unit) * (_UNIT_LUTS + unit.constant_bits * (engine.results - 1) / 2)
+            for unit in self.units
+        )
         joined = engine.word_bits * (self.ways - 1) / 2
-        return _PASSAGE_LUTS + self.ways * (codes + chosen) + joined
+        return _PASSAGE_LUTS + self.ways * codes + chosen + joined
 
     def flip_flops(self, engine: EngineSizes) -> float:
         return engine.word_bits + self.ways * (3.0 * engine.word_bits + _WAY_FLIP_FLOPS)
