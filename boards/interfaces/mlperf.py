@@ -20,7 +20,7 @@ _MICROSECONDS = 1_000_000
 _BAUD = 115_200
 _MANY_OUTPUTS = 100
 """Outputs from which on they are no classes."""
-_DISTANCE_LUT = 700
+_DISTANCE_LUT = 150
 """LUTs that float32 numbers and their distance take, on an UP5K."""
 
 
@@ -109,10 +109,11 @@ class Mlperf(Uart):
 
     def room(self, inputs: int, outputs: int) -> LinkRoom:
         """Return the room of the protocol's program, and of frames; a distance takes more."""
-        memories = [(1024, 18), (256, 16), (inputs, 8), (outputs, 8)]
+        memories = [(1024, 18), (inputs, 8), (outputs, 8)]
         if outputs < _MANY_OUTPUTS:
-            return LinkRoom(0, tuple(memories))
-        return LinkRoom(_DISTANCE_LUT, (*memories, (inputs, 16)))
+            return LinkRoom(0, (*memories, (256, 16)))
+        calculator = [(512, 16), (128, 8), (512, 8), (2 * inputs, 8)]
+        return LinkRoom(_DISTANCE_LUT, (*memories, *calculator))
 
     @property
     def subject(self) -> Benchmark:

@@ -12,9 +12,8 @@ from amaranth.sim import Simulator
 
 from nnef_hw.arithmetic.numerics import QType
 from nnef_hw.boards import find_board
+from nnef_hw.boards.hardware.mlperf.calculator import Calculator
 from nnef_hw.boards.hardware.mlperf.core import RunnerCore
-from nnef_hw.boards.hardware.mlperf.distance import Distance
-from nnef_hw.boards.hardware.mlperf.floats import FloatReader
 from nnef_hw.boards.hardware.mlperf.frames import FrameStore, ResultStore
 from nnef_hw.boards.hardware.mlperf.microseconds import Microseconds
 from nnef_hw.boards.hardware.top import board_top
@@ -22,7 +21,7 @@ from nnef_hw.boards.interfaces import Border, Mlperf, Uart, find_link, link_of
 from nnef_hw.codegen.board import may_follow
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.errors import SampleError, TargetError, UsageError
-from nnef_hw.host.benchmarks import BENCHMARKS
+from nnef_hw.host.benchmarks import BENCHMARKS, DistanceFormat
 from nnef_hw.host.floats import FloatReading
 from nnef_hw.host.link import LinkError
 from nnef_hw.host.mlperf import RunnerHost
@@ -478,42 +477,35 @@ class TestFloats:
     def test_out_of_range(self, number):
         assert self.READING.reals(np.float32([1.0, number]).tobytes()) is None
 
-    @pytest.mark.parametrize("form", [WINDOW, QType(8, signed=True, scale=1 / 16)])
+    @pytest.mark.parametrize(
+        "form", [WINDOW, QType(8, signed=True, scale=1 / 16), QType(11, signed=True, scale=0.1)]
+    )
     def test_hardware_reads_what_the_model_does(self, rng, form):
         """A scale of few bits has steps between which there are finer numbers."""
         reading = FloatReading.of(form)
-        steps = np.float32((np.arange(-20, 20) + 0.5) * form.scale)
+        steps = np.float32((np.arange(-2, 2) + 0.5) * form.scale)
         beside = np.concatenate([np.nextafter(steps, np.float32(x)) for x in (-9, 9)])
-        many = np.float32(rng.normal(-30, 40, 60))
-        wild = rng.integers(0, 1 << 32, 40, np.uint32).view(np.float32)
-        numbers = np.concatenate([rng.choice(special_floats(), 80), many, wild, beside])
-        reader = FloatReader(reading)
+        many = np.float32(rng.normal(-30, 40, 4))
+        wild = rng.integers(0, 1 << 32, 8, np.uint32).view(np.float32)
+        numbers = np.concatenate([rng.choice(special_floats(), 12), many, wild, beside])
+        calculator = Calculator(
+            reading, DistanceFormat((0,) * 256, 1000, 7), count=len(numbers), digits=6
+        )
         found = []
 
         async def bench(ctx):
             for number in numbers:
-                ctx.set(reader.clear, 1)
-                await ctx.tick()
-                ctx.set(reader.clear, 0)
-                for byte in number.tobytes():
-                    ctx.set(reader.byte, byte)
-                    ctx.set(reader.store, 1)
-                    await ctx.tick()
-                    ctx.set(reader.store, 0)
-                while not ctx.get(reader.done):
-                    await ctx.tick()
-                real, beyond = ctx.get(reader.real), ctx.get(reader.beyond)
-                real = None if beyond else (real & 0x7FFF) * (-1 if real >> 15 else 1)
-                found.append((ctx.get(reader.code), real))
-                await ctx.tick()
+                await clear(ctx, calculator)
+                found.append((await read(ctx, calculator, number), ctx.get(calculator.beyond)))
 
-        simulate(reader, bench)
-        for number, (code, real) in zip(numbers, found, strict=True):
+        simulate(calculator, bench)
+        mask = (1 << form.bits) - 1
+        for number, (code, beyond) in zip(numbers, found, strict=True):
             reals = reading.reals(number.tobytes())
-            assert real == (None if reals is None else reals[0])
+            assert beyond == (reals is None)
             if reals is not None:
-                assert code == int(reading.codes(number.tobytes())[0]) & 0xFF
-                assert code == int(form.quantize(number)) & 0xFF
+                assert code == int(reading.codes(number.tobytes())[0]) & mask
+                assert code == int(form.quantize(number)) & mask
 
 
 def anomaly(sink=WINDOW):
@@ -545,53 +537,96 @@ class TestDistance:
         with pytest.raises(TargetError, match="codes have 16 bits, and at most 10"):
             anomaly(QType(16, signed=True, scale=0.001))
 
-    @pytest.mark.parametrize("kind", ["near", "far", "equal", "largest"])
-    def test_hardware_finds_its_digits(self, rng, kind):
-        count, limit = 5, 30_000
-        reals = rng.integers(-limit, limit, count)
-        table = rng.integers(-limit, limit, 256)
-        codes = rng.integers(0, 256, count)
-        if kind != "far":
-            table[codes] = reals + (rng.integers(-40, 40, count) if kind == "near" else 0)
-        reals = np.array([int(table[code]) for code in codes]) if kind == "equal" else reals
+    @pytest.mark.parametrize(
+        ("kind", "unit"),
+        [("near", 100_000), ("near", 1000), ("far", 1000), ("equal", 1000), ("largest", 1000)],
+    )
+    def test_hardware_finds_its_digits(self, rng, kind, unit):
+        """With the larger unit the digits are those of the sum: no number may be wrong by one."""
+        count, limit = 3, 30_000
+        reading = FloatReading.of(WINDOW)
+        beside = rng.permutation([-0.5, 0.498, 0.5])
+        numbers = np.float32((rng.integers(-limit, limit, count) + beside) / 2**reading.real_bits)
         if kind == "largest":
-            reals[:], table[:] = -32767, 32767
-        unit, first = 1000, 7
-        distance = Distance(table.tolist(), count=count, digits=6, unit=unit, first=first)
-        total = first + sum(int(table[c] - x) ** 2 for c, x in zip(codes, reals, strict=True))
-        digits, place = [], -1
+            numbers[:] = -32767 / 2**reading.real_bits
+        reals = np.array(reading.reals(numbers.tobytes()))
+        table = rng.integers(-limit, limit, 256)
+        codes = rng.permutation(256)[:count]
+        if kind == "largest":
+            table[:] = 32767
+        elif kind != "far":
+            table[codes] = reals + (rng.integers(-40, 40, count) if kind == "near" else 0)
+        form = DistanceFormat(tuple(table.tolist()), unit, first=7)
+        calculator = Calculator(reading, form, count=count, digits=6)
+        total = 7 + sum(int(table[c] - x) ** 2 for c, x in zip(codes, reals, strict=True))
+        runs = []
 
         async def bench(ctx):
-            nonlocal place
-            for real in reals:
-                ctx.set(distance.real, abs(int(real)) | int(real < 0) << 15)
-                ctx.set(distance.store, 1)
-                await ctx.tick()
-            ctx.set(distance.store, 0)
-            ctx.set(distance.start, 1)
-            await ctx.tick()
-            ctx.set(distance.start, 0)
-            place = 0
-            ctx.set(distance.code, int(codes[0]))
-            while ctx.get(distance.busy):
-                if ctx.get(distance.next_code) and place < count - 1:
-                    place += 1
-                    await ctx.tick()
-                    await ctx.tick()
-                    ctx.set(distance.code, int(codes[place]))
-                    continue
-                if ctx.get(distance.push):
-                    digits.append(ctx.get(distance.digit))
-                await ctx.tick()
-            digits.append(ctx.get(distance.beyond))
+            await clear(ctx, calculator)
+            for number in numbers:
+                await read(ctx, calculator, number)
+            runs.extend([await measure(ctx, calculator, codes) for _ in range(2)])
 
-        simulate(distance, bench)
-        if total >= 10 * unit:
-            assert digits[-1] == 1
-        else:
-            expected = total * 100_000 // unit
-            assert digits == [*map(int, f"{expected:06}"), 0]
+        simulate(calculator, bench)
+        for digits, beyond in runs:
+            assert beyond == (total >= 10 * unit)
+            if not beyond:
+                assert digits == [*map(int, f"{total * 100_000 // unit:06}")]
         assert (kind in {"far", "largest"}) == (total >= 10 * unit)
+
+
+async def pulse(ctx, calculator, *names):
+    """Raise inputs for a cycle."""
+    for name in names:
+        ctx.set(getattr(calculator, name), 1)
+    await ctx.tick()
+    for name in names:
+        ctx.set(getattr(calculator, name), 0)
+
+
+async def clear(ctx, calculator):
+    """Forget numbers, as a load does before its first byte."""
+    await pulse(ctx, calculator, "clear", "rewind")
+    while ctx.get(calculator.busy):
+        await ctx.tick()
+
+
+async def read(ctx, calculator, number):
+    """Give the bytes of a number; return its code."""
+    codes = []
+    for byte in number.tobytes():
+        ctx.set(calculator.byte, byte)
+        await pulse(ctx, calculator, "store")
+        cycles = 0
+        while ctx.get(calculator.busy):
+            if ctx.get(calculator.done):
+                codes.append(ctx.get(calculator.code))
+            await ctx.tick()
+            cycles += 1
+        assert 0 < cycles <= calculator.latency
+    [code] = codes
+    return code
+
+
+async def measure(ctx, calculator, codes):
+    """Give the codes of a result; return the digits of its distance, and if it has too many."""
+    digits, place, cycles = [], 0, 0
+    ctx.set(calculator.result, int(codes[0]))
+    ctx.set(calculator.is_last, int(len(codes) == 1))
+    await pulse(ctx, calculator, "start", "rewind")
+    while ctx.get(calculator.busy):
+        follows = ctx.get(calculator.following)
+        if ctx.get(calculator.push):
+            digits.append(ctx.get(calculator.digit))
+        await ctx.tick()
+        cycles += 1
+        if follows:
+            place += 1
+            await ctx.tick()
+            ctx.set(calculator.result, int(codes[place]))
+            ctx.set(calculator.is_last, int(place == len(codes) - 1))
+    assert 0 < cycles <= calculator.latency
+    return digits, ctx.get(calculator.beyond)
 
 
 class Echo(wiring.Component):

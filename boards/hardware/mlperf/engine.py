@@ -4,8 +4,7 @@ from amaranth import *
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
-from nnef_hw.boards.hardware.mlperf.distance import Distance
-from nnef_hw.boards.hardware.mlperf.floats import FloatReader
+from nnef_hw.boards.hardware.mlperf.calculator import Calculator
 from nnef_hw.boards.hardware.mlperf.frames import FrameStore, ResultStore
 from nnef_hw.boards.hardware.mlperf.microseconds import Microseconds, one_less
 from nnef_hw.boards.hardware.mlperf.program import (
@@ -58,10 +57,8 @@ class RunEngine(wiring.Component):
         self.store = FrameStore(in_layout, beats=in_beats, channels=facts.channels)
         self.result = ResultStore(out_layout, beats=out_beats, codes=facts.results)
         formats = facts.formats
-        self.reader = None if formats.reading is None else FloatReader(formats.reading)
-        self.distance = None if formats.distance is None else Distance(
-            formats.distance.numbers, count=facts.results, digits=NUMBER_DIGITS,
-            unit=formats.distance.unit, first=formats.distance.first)
+        self.calculator = None if formats.distance is None else Calculator(
+            formats.reading, formats.distance, count=facts.results, digits=NUMBER_DIGITS)
         self.clock = Microseconds(digits=TIME_DIGITS, ticks=facts.ticks, cycles=facts.cycles)
         super().__init__({
             "action": In(range(max(Action) + 1)),
@@ -131,15 +128,20 @@ class RunEngine(wiring.Component):
             self.digit.eq(top),
             self.time_digit.eq(clock.top),
         ]
-        is_reading = self._take(m, action, byte)
-        is_measuring, beyond = self._print(m, action, number)
+        is_busy, beyond = C(0), C(0)
+        if self.calculator is None:
+            self._look_up(m, action, byte, number)
+        else:
+            m.submodules.calculator = self.calculator
+            is_busy, beyond = self.calculator.busy, self.calculator.beyond
+            self._calculate(m, action, byte, number)
         size = int(str(self.known.formats.size), 16)
         facts = {
             Condition.DIGIT: top != 0, Condition.TIME: clock.top != 0,
             Condition.ZERO: number == 0, Condition.SIZE: number == size,
             Condition.LOADING: loading & ~store.complete, Condition.LOADED: store.complete,
             Condition.RUNNING: running, Condition.LAST: result.is_last,
-            Condition.INFERRED: inferred, Condition.BUSY: store.busy | is_reading | is_measuring,
+            Condition.INFERRED: inferred, Condition.BUSY: store.busy | is_busy,
             Condition.BEYOND: beyond,
             Condition.MEMORY: self.memory_error,
         }
@@ -147,43 +149,31 @@ class RunEngine(wiring.Component):
             m.d.comb += self.facts[fact].eq(value)
         return m
 
-    def _take(self, m, action, byte):
-        """Store the code of a byte, or of the number that it ends; return whether that is read."""
-        store, reader = self.store, self.reader
-        stored = action == Action.BYTE
-        if reader is None:
-            # the memory of codes has had a cycle
-            m.d.comb += [store.code.eq(self._code(m, byte)), store.store.eq(stored)]
-            return C(0)
-        m.submodules.reader = reader
-        m.d.comb += [
-            reader.clear.eq(action == Action.CANCEL), reader.store.eq(stored),
-            reader.byte.eq(byte), store.code.eq(reader.code), store.store.eq(reader.done),
-        ]
-        return reader.busy
+    def _look_up(self, m, action, byte, number):
+        """Store the code of a byte, and look up digits of the result, code by code."""
+        store, result = self.store, self.result
+        # the memory of codes has had a cycle
+        m.d.comb += [store.code.eq(self._code(m, byte)), store.store.eq(action == Action.BYTE),
+                     result.first.eq(action == Action.FIRST_RESULT),
+                     result.following.eq(action == Action.NEXT_RESULT)]
+        digits = self._digits(m, result.code)
+        with m.If(action == Action.RESULT):
+            m.d.sync += number[-len(digits):].eq(digits)
 
-    def _print(self, m, action, number):
-        """Turn the result into digits of a number; return whether that lasts, and if it cannot."""
-        result, distance = self.result, self.distance
-        if distance is None:
-            m.d.comb += [
-                result.first.eq(action == Action.FIRST_RESULT),
-                result.following.eq(action == Action.NEXT_RESULT),
-            ]
-            digits = self._digits(m, result.code)
-            with m.If(action == Action.RESULT):
-                m.d.sync += number[-len(digits):].eq(digits)
-            return C(0), C(0)
-        m.submodules.distance = distance
+    def _calculate(self, m, action, byte, number):
+        """Store the code of a number that a byte ends, and take the distance's digits."""
+        store, result, calculator = self.store, self.result, self.calculator
         m.d.comb += [
-            distance.clear.eq(action == Action.CANCEL), distance.store.eq(self.reader.done),
-            distance.real.eq(self.reader.real), distance.code.eq(result.code),
-            distance.start.eq(action == Action.MEASURE), result.first.eq(distance.start),
-            result.following.eq(distance.next_code),
+            calculator.clear.eq(action == Action.CANCEL),
+            calculator.store.eq(action == Action.BYTE), calculator.byte.eq(byte),
+            store.code.eq(calculator.code), store.store.eq(calculator.done),
+            calculator.start.eq(action == Action.MEASURE),
+            calculator.rewind.eq(calculator.clear | calculator.start),
+            calculator.result.eq(result.code), calculator.is_last.eq(result.is_last),
+            result.first.eq(calculator.start), result.following.eq(calculator.following),
         ]
-        with m.If(distance.push):
-            m.d.sync += number.eq(Cat(distance.digit, number))
-        return distance.busy, distance.beyond | self.reader.beyond
+        with m.If(calculator.push):
+            m.d.sync += number.eq(Cat(calculator.digit, number))
 
     def _code(self, m, byte):
         """Return the code of a byte: by a gate or none, or from a memory in the next cycle."""
