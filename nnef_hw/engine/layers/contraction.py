@@ -207,12 +207,16 @@ class ContractionLayer(EngineLayer):
             return [replace(inner, y=1)]
         return [inner, replace(outer, y=1)]
 
+    def _measures(self, shape: Shape) -> bool:
+        """Whether sums of weights are other than 0: they are measured, and taken from results."""
+        return self.pad != 0 or self.device.pairs_products(shape.rows * shape.lanes)
+
     def _before(self, passes: list[Pass], loops: list[_Loop], shape: Shape) -> int:
         """Return how many rows of padding come first: the last sums of one have been saved then.
 
         None where all of their sums are 0.
         """
-        if not self.pad and not self.device.pairs_products(shape.rows * shape.lanes):
+        if not self._measures(shape):
             return 0
         paced = [Pass(words, -(-count // shape.results)) for words, count in passes]
         inner = prod(loop.count for loop in loops[:-1])
@@ -305,7 +309,7 @@ class ContractionLayer(EngineLayer):
         repeats = len(groups) * prod(loop.count for loop in run)
         yield LayerPart(
             nest, own, repeats, range(0), constants,
-            (*self._records(outer.count, self.pad), Measuring(measures=int(before > 0))),
+            self._records(shape, outer.count, self.pad),
         )  # fmt: skip
 
     def _fill(self, shape: Shape, places: Places, groups: range, passes: range) -> LayerPart:
@@ -348,12 +352,14 @@ class ContractionLayer(EngineLayer):
         filling = Filling(fills=1, turns=self.turns, inner_lanes=last - 1)
         return LayerPart(
             nest, [Pass(nest.words, 0)], 1, range(0), range(0),
-            self._records(extent, MIDDLE, filling),
+            self._records(shape, extent, MIDDLE, filling),
         )  # fmt: skip
 
-    def _records(self, height: int, pad: int, *filling: Filling) -> tuple[Any, ...]:
+    def _records(self, shape: Shape, height: int, pad: int, *filling: Filling) -> tuple[Any, ...]:
+        """Return what an instruction says: a filling what results on their way still need, too."""
         use = replace(self.work(Shape(4, 4)), height=height, width=1)
-        return use, Padding(pad=pad), Contracting(contracts=1), *filling
+        measuring = Measuring(measures=int(self._measures(shape)))
+        return use, Padding(pad=pad), Contracting(contracts=1), measuring, *filling
 
     def part_level(self, shape: Shape) -> int:
         del shape

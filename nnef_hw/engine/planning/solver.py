@@ -281,12 +281,16 @@ class _Holding(NamedTuple):
     """A way to hold all in block RAM: choices of a design."""
 
     packs_weights: bool
+    short_weights: bool
     keeps_matrices: bool
     fills_tables: bool
 
 
 def _holding(design: Design) -> _Holding:
-    return _Holding(design.packs_weights, design.keeps_matrices, design.fills_tables)
+    return _Holding(
+        packs_weights=design.packs_weights, short_weights=design.short_weights,
+        keeps_matrices=design.keeps_matrices, fills_tables=design.fills_tables,
+    )  # fmt: skip
 
 
 def _lacks_block_ram(plans: Sequence[EnginePlan], device: Device) -> bool:

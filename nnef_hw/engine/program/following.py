@@ -45,6 +45,10 @@ def followers(parts: Sequence[Part], placement: Placement, *, is_streamed: bool)
     for number, part in enumerate(parts):
         reads = set() if part.layer is None else set(map(held, part.layer.operands))
         is_apart = is_alone and reads.isdisjoint(on_their_way)
+        if part.goes_on:
+            assert last is not None, "a first part goes on"
+            late, before = _late(part.instruction), _late(last.instruction)
+            assert late == before, f"{late} are needed by results of a part that has {before}"
         if part.goes_on or (is_apart and last is not None and _may_follow(last, part)):
             yield number
         else:
