@@ -36,21 +36,20 @@ def survey_tables(rows: Sequence[Outlook], *, by_latency: bool = False) -> Itera
         "MHz",
         "cycles",
         "latency",
-        "inferences/s",
-        "mult",
+        "per second",
         "busy",
         "LUT",
         "DSP",
         "BRAM",
     ):
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("bound by")
+    table.add_column("bound by", no_wrap=True, max_width=10)
     for row in fitting:
         table.add_row(
             row.board, row.arch, f"{row.clock_mhz:g}",
             units.count(row.cycles_per_inference), units.duration(row.latency_seconds),
             units.rate(row.inferences_per_second),
-            units.count(row.multipliers), units.percent(row.mac_utilization),
+            units.percent(row.mac_utilization),
             *(units.percent(share) for share in (row.lut, row.dsp, row.bram)), row.bottleneck,
         )  # fmt: skip
     if fitting:
