@@ -177,7 +177,7 @@ def wished(text, feed=None):
         ("dvp:fps=150", None, "HM01B0 sends 120.9 pictures per second at most, and fps=150 are"),
         ("dvp:rate=3", None, "the source dvp has no option 'rate'; its options are camera, pixels"),
         ("dvp:lines=few", None, "'few' is no value of lines, an option of the source dvp"),
-        ("i2s:rate=3", None, "the source i2s has no option 'rate'; it has no options"),
+        ("i2s:gain=3", None, "the source i2s has no option 'gain'; its options are rate"),
         ("dvp", fed((1, 480, 640)), "takes 480x640 pixels, and HM01B0 sends 122x162 or 244x324"),
         ("dvp", fed((3, 96, 96)), "takes 3 codes per pixel, and HM01B0 sends 1; decode them in"),
         ("dvp", replace(fed(), picture=None), "gives bytes of a picture, and its shape is 1x24x32"),

@@ -145,6 +145,17 @@ def test_what_says_nothing_is_refused(options, match):
         EventPin.of(Result("y", (3,), qtype=S8), PINS, **options)
 
 
+def test_a_network_or_its_user_says_the_rate_of_a_microphone():
+    """A spectrogram of the network's own is of any rate."""
+    hears = Feed("x", 512, hears=True)
+    with pytest.raises(UsageError, match="does not say how many samples per second input 'x'"):
+        I2s.of(hears)
+    assert I2s.of(hears, rate=8_000).rate == 8_000
+    assert I2s.of(Feed("x", 512, 16_000), rate=16_000).rate == 16_000
+    with pytest.raises(UsageError, match="takes 16,000 samples per second, not 8,000"):
+        I2s.of(Feed("x", 512, 16_000), rate=8_000)
+
+
 def test_a_microphone_is_for_audio_and_waits_for_nobody():
     with pytest.raises(TargetError, match="no front end reads input 'x'; put a front end before"):
         I2s.of(Feed("x", 512))
