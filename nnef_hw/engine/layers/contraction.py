@@ -356,7 +356,7 @@ class ContractionLayer(EngineLayer):
         )  # fmt: skip
 
     def _records(self, shape: Shape, height: int, pad: int, *filling: Filling) -> tuple[Any, ...]:
-        """Return the records of an instruction; results on their way need those of a filling, too."""
+        """Return records of an instruction; results on their way need those of a filling, too."""
         use = replace(self.work(Shape(4, 4)), height=height, width=1)
         measuring = Measuring(measures=int(self._measures(shape)))
         return use, Padding(pad=pad), Contracting(contracts=1), measuring, *filling
