@@ -30,6 +30,10 @@ TELLING = {("asin", 8), ("avg_pool", 4), ("cumsum", 6), ("logarithmic_quantize",
 """Random graphs (operator, seed) that fail without one of the declarations, where others do not."""
 
 
+OTHERS = [op for op in OPERATORS if op != "log_bands"]
+"""Operators behind the first one, which :data:`TELLING` knows; a further one changes all graphs."""
+
+
 def _texts(_):
     return [case.graph() for path in sorted(FOLDER.glob("*.txt")) for case in read_cases(path)]
 
@@ -70,7 +74,7 @@ def _operators(scale):
         net = RandomGraph(rng)
         if seed % 2:
             net.keep_state()
-        for name in (op, *rng.choice(OPERATORS, 3 * seed)):
+        for name in (op, *rng.choice(OTHERS, 3 * seed)):
             net.apply(str(name))
         found.append(net.build())
     return found
