@@ -52,7 +52,7 @@ def test_a_model_knows_its_interface(model):
     asked = model.check(["icebreaker", "ulx3s_85f"])
     assert asked
     assert [outlook.board for outlook in asked.boards] == ["icebreaker", "ulx3s_85f"]
-    assert "inferences/s" in repr(asked)
+    assert "per second" in repr(asked)
     with pytest.raises(UsageError, match="board 'fomu' is not known"):
         model.check("fomu")
 
@@ -268,7 +268,7 @@ def test_every_value_shows_itself(model, fixed, plan, build):
     assert "conv" in repr(model)
     assert f"{plan.interval:,} cycles" in repr(plan)
     assert "bit-exact" in repr(build)
-    assert "inferences/s" in repr(survey)
+    assert "per second" in repr(survey)
 
 
 def test_a_network_of_windows_runs_step_by_step(tmp_path, rng):
