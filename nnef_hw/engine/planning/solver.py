@@ -138,6 +138,8 @@ class _Search:
     lacking
         Ways to hold all in block RAM that lacked room where another way had it. A larger array has
         wider memories, so none of these has room there.
+    small
+        Whether small engines are tried first, since a rate is given: nothing bounds others then.
     """
 
     def __init__(
@@ -147,12 +149,18 @@ class _Search:
         self.fastest = math.inf
         self.at_rate = False
         self.lacking: set[_Holding] = set()
+        self.small = False
 
     def _fits(self, plan: EnginePlan) -> bool:
         return fits_device(plan, self.target.device)
 
     def _note(self, plans: Sequence[EnginePlan]) -> None:
-        """Note the fastest of the plans that fit, and what they take less of than others."""
+        """Note the fastest of the plans that fit, and what they take less of than others.
+
+        Nothing of it where a rate is given: what a smaller array shows is then no bound.
+        """
+        if self.small:
+            return
         fitting = [plan for plan in plans if self._fits(plan)]
         self.fastest = min([self.fastest, *(plan.interval for plan in fitting)])
         if any(not plan.design.ring_words for plan in fitting):
@@ -163,7 +171,7 @@ class _Search:
 
     def plans(self, *, small: bool) -> Iterator[EnginePlan]:
         """Yield engines of every size, with as many results per cycle as save cycles."""
-        device = self.target.device
+        device, self.small = self.target.device, small
         for size in sizes(self.network, device, small=small):
             least: int | None = None
             ways = 1
@@ -178,7 +186,7 @@ class _Search:
                     yield from plans if least is None else ()
                     break
                 yield from plans
-                self.at_rate = self.at_rate or any(map(is_at_rate, fitting))
+                self.at_rate = not small and (self.at_rate or any(map(is_at_rate, fitting)))
                 # What is fast beside few results is worth as much beside more, or has no room.
                 least, ways = fastest.interval, max(1, fastest.design.unit_ways // 2)
 
@@ -260,7 +268,8 @@ class _Search:
         plans: list[EnginePlan] = []
         for own in packings(design):
             alone = self._alone(own)
-            fast = min([fast, *(plan.interval for plan in alone if self._fits(plan))])
+            if not self.small:
+                fast = min([fast, *(plan.interval for plan in alone if self._fits(plan))])
             plans += [*alone, *streamed(own, self.target, self.clock_mhz, fast)]
         may_share = design.engine.has(Matrices) and not design.is_loaded
         if may_share and _wants_density(plans, device):
