@@ -68,7 +68,7 @@ class Microphone(ChosenSource):
         TargetError
             If the input is none of audio.
         UsageError
-            If neither the input nor an option says the rate, or both do.
+            If neither the input nor an option says the rate, or they say different ones.
         """
         rate = options.get("rate")
         if feed.rate is None and not feed.hears:

@@ -1,4 +1,4 @@
-"""What the solver does not try, since it knows from smaller arrays that nothing is gained."""
+"""The solver does not try designs of which smaller arrays have shown that nothing is gained."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -70,7 +70,7 @@ def test_no_memory_is_read_that_alone_takes_longer_than_a_smaller_array(rng, fix
 
 
 def test_weights_that_had_no_room_are_not_tried_in_wider_memories(rng, fix, tried):
-    """Those of 8 bits in a byte, once two in a byte, or halves of one, fit."""
+    """Words of a byte per weight are not tried once shorter ones fit."""
     plan = schedule_engine(network(rng, fix, weight_bits=4), with_block_rams(16))
     assert plan.design.short_weights
     assert not plan.design.ring_words

@@ -50,7 +50,7 @@ def design(tmp_path_factory):
 
 
 def scores(folder):
-    """Return what the fixed-point model makes of the bench's first image."""
+    """Return the fixed-point model's result for the bench's first image."""
     fixed = BuildFolder.open(folder).fixed
     words = [int(word, 16) & 0xFF for word in (folder / "sim" / "i.hex").read_text().split()]
     [name] = fixed.inputs

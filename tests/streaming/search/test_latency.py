@@ -65,7 +65,7 @@ def test_a_design_stays_if_the_search_has_no_time(fixed, monkeypatch):
 
 
 def test_all_trials_share_the_time(perceptron, monkeypatch):
-    """Those with wider streams, of which there is one for each layer and width."""
+    """Plans with wider streams are many: there is one for each layer and width."""
     spent = []
     measured = latency._LatencySearch._latency
 
