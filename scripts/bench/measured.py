@@ -14,7 +14,7 @@ import msgspec
 from netlist_digest import netlist_digest
 
 from nnef_hw.hardware.devices import find_device
-from nnef_hw.host.manifest import IMAGE, read_manifest
+from nnef_hw.host.manifest import IMAGE, MODULE, read_manifest
 from nnef_hw.report.model.report import Report
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.system.files import digest, write_atomic
@@ -135,7 +135,7 @@ def design_digest(folder: Path) -> str:
     """Return the digest of a build's accelerator, and of what its memory chip holds."""
     manifest = read_manifest(folder)
     netlist = netlist_digest(
-        (folder / "rtl" / "top.v").read_text(), top=manifest.module,
+        (folder / "rtl" / "top.v").read_text(), top=MODULE,
         define=find_device(manifest.device).family.define,
     )  # fmt: skip
     image = folder / IMAGE
