@@ -59,7 +59,7 @@ def test_a_row_without_a_design_is_old(scripts):
 
 def test_the_design_is_the_netlist_and_what_the_memory_chip_holds(scripts, tmp_path, monkeypatch):
     measured, _ = scripts
-    manifest = SimpleNamespace(device="up5k")
+    manifest = SimpleNamespace(board="icebreaker")
     monkeypatch.setattr(measured, "read_manifest", lambda _: manifest)
     for folder in ("rtl", "board"):
         (tmp_path / folder).mkdir()

@@ -13,7 +13,7 @@ from typing import Literal
 import msgspec
 from netlist_digest import netlist_digest
 
-from nnef_hw.hardware.devices import find_device
+from nnef_hw.boards import find_board
 from nnef_hw.host.manifest import IMAGE, MODULE, read_manifest
 from nnef_hw.report.model.report import Report
 from nnef_hw.run.artifacts import BuildFolder
@@ -136,7 +136,7 @@ def design_digest(folder: Path) -> str:
     manifest = read_manifest(folder)
     netlist = netlist_digest(
         (folder / "rtl" / "top.v").read_text(), top=MODULE,
-        define=find_device(manifest.device).family.define,
+        define=find_board(manifest.board).device.family.define,
     )  # fmt: skip
     image = folder / IMAGE
     return digest(netlist, image.read_bytes() if image.exists() else b"")
