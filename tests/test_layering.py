@@ -32,7 +32,7 @@ engine.memory place.nextpnr place.vivado sim
 place.cells
 place.blocks place
 place.netlist
-boards streaming.filters
+boards streaming.filters engine.network
 boards.buses boards.hardware.cameras boards.hardware.events boards.hardware.microphones
 boards.hardware.mlperf boards.hardware.texts streaming.layers engine.layers
 boards.hardware

@@ -11,11 +11,11 @@ from nnef_hw.architecture.architecture import Architecture, Kept
 from nnef_hw.architecture.room import WeightRoom
 from nnef_hw.architecture.timeline import Timeline, Work
 from nnef_hw.arithmetic.records import Fields, JsonObject
-from nnef_hw.engine.layers.layer import Shape
-from nnef_hw.engine.layers.network import lower
+from nnef_hw.engine.layers.formats import Shape
 from nnef_hw.engine.layers.support import check_engine
 from nnef_hw.engine.memory.choices import MEMORY, restored
 from nnef_hw.engine.memory.store import find_store, stores
+from nnef_hw.engine.network.lowering import lower
 from nnef_hw.engine.planning.plan import SIMULATED, EnginePlan
 from nnef_hw.engine.planning.solver import ARCH, has_room, schedule_engine
 from nnef_hw.engine.program.design import Design

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from nnef_hw.architecture.architecture import Kept, Port
 from nnef_hw.arithmetic.numerics import AddRequant, Requant, signed_bits
-from nnef_hw.engine.layers.network import lower
 from nnef_hw.engine.layers.unit import UnitLayer
+from nnef_hw.engine.network.lowering import lower
 from nnef_hw.engine.program.design import Design
 from nnef_hw.errors import NnefHwError, UsageError
 from nnef_hw.ir import Graph, Node

@@ -24,9 +24,9 @@ from nnef_hw.boards import Board, find_board
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.engine.architecture import SharedArray
 from nnef_hw.engine.hardware.accelerator import EngineAccelerator
-from nnef_hw.engine.layers.layer import Shape
-from nnef_hw.engine.layers.network import lower
+from nnef_hw.engine.layers.formats import Shape
 from nnef_hw.engine.memory.store import Store, stores
+from nnef_hw.engine.network.lowering import lower
 from nnef_hw.engine.planning.plan import EnginePlan
 from nnef_hw.engine.planning.solver import schedule_engine
 from nnef_hw.engine.program.design import Design

@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from nnef_hw.boards import find_board
-from nnef_hw.engine.layers.network import lower as engine_layers
+from nnef_hw.engine.network.lowering import lower as engine_layers
 from nnef_hw.flow.survey import roughly_fixed
 from nnef_hw.ir import Graph, Stage, StreamOrder, format_graph, parse_graph, verify
 from nnef_hw.passes import Pass, pipeline

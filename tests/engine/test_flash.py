@@ -9,9 +9,9 @@ import pytest
 
 from nnef_hw.boards import find_board
 from nnef_hw.cli import main
-from nnef_hw.engine.layers.layer import Shape
-from nnef_hw.engine.layers.network import lower
+from nnef_hw.engine.layers.formats import Shape
 from nnef_hw.engine.memory.store import FlashStore
+from nnef_hw.engine.network.lowering import lower
 from nnef_hw.engine.planning.plan import EnginePlan
 from nnef_hw.engine.planning.solver import schedule_engine
 from nnef_hw.engine.program.design import Design

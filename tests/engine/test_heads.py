@@ -7,7 +7,7 @@ from engine_graphs import planned
 from hearing_graphs import FRAMES, fixed_of, hearing, small_front, step_of
 
 from nnef_hw.boards import find_board
-from nnef_hw.engine.layers.layer import Shape
+from nnef_hw.engine.layers.formats import Shape
 from nnef_hw.engine.layers.support import check_engine
 from nnef_hw.engine.planning.solver import schedule_engine
 

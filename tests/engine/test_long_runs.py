@@ -6,7 +6,7 @@ from engine_graphs import BOARD, board_with, first_that_fits, grown, planned
 
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.engine.hardware.accelerator import EngineAccelerator
-from nnef_hw.engine.layers.network import lower
+from nnef_hw.engine.network.lowering import lower
 from nnef_hw.engine.program.image import fill_beats, frame_beats
 from nnef_hw.engine.timing.timing import simulate_frames
 from nnef_hw.host.streams import from_stream

@@ -9,9 +9,9 @@ from engine_graphs import first_that_fits, grown
 
 from nnef_hw.boards import find_board
 from nnef_hw.engine.architecture import SharedArray
-from nnef_hw.engine.layers.layer import Shape
-from nnef_hw.engine.layers.network import lower
+from nnef_hw.engine.layers.formats import Shape
 from nnef_hw.engine.memory.store import stores
+from nnef_hw.engine.network.lowering import lower
 from nnef_hw.engine.planning.plan import EnginePlan
 from nnef_hw.engine.program.design import Design
 from nnef_hw.engine.program.packets import Packets

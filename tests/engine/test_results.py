@@ -8,7 +8,7 @@ from engine_graphs import first_that_fits, grown, planned
 from sweeps import covering, few
 
 from nnef_hw.boards import find_board
-from nnef_hw.engine.layers.network import lower
+from nnef_hw.engine.network.lowering import lower
 from nnef_hw.hardware.devices import UP5K
 from nnef_hw.parts.engine.pairs import Gather
 from nnef_hw.parts.engine.residual import TensorSums

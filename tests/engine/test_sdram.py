@@ -12,11 +12,11 @@ from step_graphs import step
 from nnef_hw.boards import find_board
 from nnef_hw.boards.interfaces import Uart, link_of
 from nnef_hw.engine.architecture import SharedArray
-from nnef_hw.engine.layers.layer import Shape
-from nnef_hw.engine.layers.network import lower
+from nnef_hw.engine.layers.formats import Shape
 from nnef_hw.engine.memory.addressed_tables import AddressedRowLayer
 from nnef_hw.engine.memory.kept_tables import TableRowLayer
 from nnef_hw.engine.memory.store import SdramStore, find_store
+from nnef_hw.engine.network.lowering import lower
 from nnef_hw.engine.planning import feeding
 from nnef_hw.engine.planning.feeding import streamed
 from nnef_hw.engine.planning.plan import EnginePlan

@@ -9,9 +9,9 @@ from engine_graphs import board_with, planned
 from sweeps import few
 
 from nnef_hw.boards import find_board
-from nnef_hw.engine.layers.layer import Shape
-from nnef_hw.engine.layers.network import lower
+from nnef_hw.engine.layers.formats import Shape
 from nnef_hw.engine.memory.store import SdramStore
+from nnef_hw.engine.network.lowering import lower
 from nnef_hw.engine.planning.plan import EnginePlan
 from nnef_hw.engine.planning.sizes import sizes
 from nnef_hw.engine.planning.solver import schedule_engine

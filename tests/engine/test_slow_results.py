@@ -9,7 +9,7 @@ from engine_graphs import first_that_fits, grown, planned
 from sweeps import few
 
 from nnef_hw.boards import find_board
-from nnef_hw.engine.layers.network import lower
+from nnef_hw.engine.network.lowering import lower
 from nnef_hw.engine.planning.plan import EnginePlan
 from nnef_hw.engine.planning.shortage import LUT_SHARE
 from nnef_hw.engine.planning.solver import schedule_engine

@@ -8,10 +8,10 @@ import pytest
 
 from nnef_hw.boards import find_board
 from nnef_hw.engine.architecture import SharedArray
-from nnef_hw.engine.layers.layer import ANYWHERE, Image, Shape
-from nnef_hw.engine.layers.network import lower
+from nnef_hw.engine.layers.formats import ANYWHERE, Image, Shape
 from nnef_hw.engine.layers.pieces import move_piece, nest_of
 from nnef_hw.engine.memory.store import FlashStore
+from nnef_hw.engine.network.lowering import lower
 from nnef_hw.engine.planning.shortage import LUT_SHARE
 from nnef_hw.engine.planning.solver import schedule_engine
 from nnef_hw.errors import TargetError, UsageError

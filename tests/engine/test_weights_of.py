@@ -12,8 +12,8 @@ from nnef_hw.boards import find_board
 from nnef_hw.boards.interfaces import ClassOnLeds, SinkWish, Spi, Uart, find_streams
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.engine.hardware.accelerator import EngineAccelerator
-from nnef_hw.engine.layers.layer import Shape
-from nnef_hw.engine.layers.network import lower
+from nnef_hw.engine.layers.formats import Shape
+from nnef_hw.engine.network.lowering import lower
 from nnef_hw.engine.program.design import Design
 from nnef_hw.engine.retrained import fit_shifts
 from nnef_hw.errors import TargetError, UsageError

@@ -10,16 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.arithmetic.numerics import IntArray
+from nnef_hw.engine.layers.formats import Format, Image, Most, Places, Shape
 from nnef_hw.engine.layers.gather import GatherLayer, plain_piece
-from nnef_hw.engine.layers.layer import (
-    EngineContext,
-    EngineLayer,
-    Format,
-    Image,
-    Most,
-    Places,
-    Shape,
-)
+from nnef_hw.engine.layers.layer import EngineContext, EngineLayer
 from nnef_hw.engine.layers.nest import LayerPart, Nest, Pass
 from nnef_hw.engine.layers.place import Place
 from nnef_hw.engine.layers.scale import POOL_SHIFT, Scale

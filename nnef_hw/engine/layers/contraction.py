@@ -13,15 +13,8 @@ from numpy.typing import NDArray
 
 from nnef_hw.arithmetic.numerics import IntArray
 from nnef_hw.arithmetic.records import Fields
-from nnef_hw.engine.layers.layer import (
-    EngineContext,
-    EngineLayer,
-    Image,
-    Most,
-    Places,
-    Shape,
-    lowers,
-)
+from nnef_hw.engine.layers.formats import Image, Most, Places, Shape
+from nnef_hw.engine.layers.layer import EngineContext, EngineLayer, lowers
 from nnef_hw.engine.layers.nest import LayerPart, Nest, Pass, issue_cycles
 from nnef_hw.engine.layers.pieces import WordView
 from nnef_hw.engine.layers.scale import Scale

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from nnef_hw.arithmetic.numerics import IntArray, Requant, accumulator_range
 from nnef_hw.arithmetic.records import Fields
 from nnef_hw.engine.layers.depthwise import DepthwiseLayer
-from nnef_hw.engine.layers.layer import EngineContext, EngineLayer, Image, Places, Shape, lowers
+from nnef_hw.engine.layers.formats import Image, Places, Shape
+from nnef_hw.engine.layers.layer import EngineContext, EngineLayer, lowers
 from nnef_hw.engine.layers.nest import Nest, Pass
 from nnef_hw.engine.layers.scale import Scale, channel_sums, settled
 from nnef_hw.hardware.geometry.window import Window

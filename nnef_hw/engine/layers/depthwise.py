@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.arithmetic.numerics import IntArray, accumulator_range
-from nnef_hw.engine.layers.layer import Places, Shape
+from nnef_hw.engine.layers.formats import Places, Shape
 from nnef_hw.engine.layers.nest import Nest, Pass, grouped, issue_cycles
 from nnef_hw.engine.layers.windows import WindowLayer
 from nnef_hw.parts.engine.program import PASS_LEVEL

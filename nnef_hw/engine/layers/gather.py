@@ -10,17 +10,8 @@ from numpy.typing import NDArray
 
 from nnef_hw.arithmetic.numerics import IntArray
 from nnef_hw.arithmetic.records import Fields
-from nnef_hw.engine.layers.layer import (
-    ANYWHERE,
-    AnyContext,
-    EngineContext,
-    EngineLayer,
-    Image,
-    Most,
-    Places,
-    Shape,
-    lowers,
-)
+from nnef_hw.engine.layers.formats import ANYWHERE, Image, Most, Places, Shape
+from nnef_hw.engine.layers.layer import AnyContext, EngineContext, EngineLayer, lowers
 from nnef_hw.engine.layers.nest import LayerPart, Nest, Pass
 from nnef_hw.engine.layers.pieces import Axis, Piece, WordView, is_idle, nest_of, words_of
 from nnef_hw.engine.layers.place import Place

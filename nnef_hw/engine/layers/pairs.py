@@ -10,15 +10,8 @@ from numpy.typing import NDArray
 
 from nnef_hw.arithmetic.numerics import IntArray
 from nnef_hw.arithmetic.records import Fields
-from nnef_hw.engine.layers.layer import (
-    AnyContext,
-    EngineContext,
-    EngineLayer,
-    Format,
-    Places,
-    Shape,
-    lowers,
-)
+from nnef_hw.engine.layers.formats import Format, Places, Shape
+from nnef_hw.engine.layers.layer import AnyContext, EngineContext, EngineLayer, lowers
 from nnef_hw.engine.layers.nest import Nest, Pass
 from nnef_hw.engine.layers.scale import Scale
 from nnef_hw.ir import layers

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from nnef_hw.engine.layers.layer import ANYWHERE, Image, Places
+from nnef_hw.engine.layers.formats import ANYWHERE, Image, Places
 from nnef_hw.engine.layers.nest import Nest
 from nnef_hw.ir import Reordering
 from nnef_hw.parts.engine.program import PASS_LEVEL, QUANTITIES

@@ -13,16 +13,8 @@ from numpy.typing import NDArray
 from nnef_hw.arithmetic.numerics import IntArray
 from nnef_hw.arithmetic.tflite.numerics import TfliteRequant
 from nnef_hw.engine.layers.depthwise import DepthwiseLayer
-from nnef_hw.engine.layers.layer import (
-    AnyContext,
-    EngineContext,
-    EngineLayer,
-    Most,
-    Places,
-    Residual,
-    Shape,
-    lowers,
-)
+from nnef_hw.engine.layers.formats import Most, Places, Residual, Shape
+from nnef_hw.engine.layers.layer import AnyContext, EngineContext, EngineLayer, lowers
 from nnef_hw.engine.layers.nest import LayerPart
 from nnef_hw.engine.layers.scale import POOL_SHIFT, Scale, channel_sums
 from nnef_hw.engine.layers.windows import WindowLayer

@@ -9,7 +9,8 @@ from nnef_hw.arithmetic.numerics import Requant
 from nnef_hw.arithmetic.tflite.numerics import TfliteAddRequant
 from nnef_hw.engine.layers.contraction import MIDDLE
 from nnef_hw.engine.layers.ends import find_heads, heads, tails
-from nnef_hw.engine.layers.layer import ANYWHERE, Format, Image, lowers
+from nnef_hw.engine.layers.formats import ANYWHERE, Format, Image
+from nnef_hw.engine.layers.layer import lowers
 from nnef_hw.engine.layers.pieces import Piece, move_piece, nest_of
 from nnef_hw.engine.layers.place import are_addressed
 from nnef_hw.engine.layers.sum_factors import sum_factors

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from nnef_hw.arithmetic.numerics import IntArray, QType
 from nnef_hw.arithmetic.records import AttributeMap, Fields
-from nnef_hw.engine.layers.layer import AnyContext, EngineLayer, Most, Places, Shape
+from nnef_hw.engine.layers.formats import Most, Places, Shape
+from nnef_hw.engine.layers.layer import AnyContext, EngineLayer
 from nnef_hw.engine.layers.nest import LayerPart, Nest, Pass
 from nnef_hw.engine.layers.scale import Scale
 from nnef_hw.hardware.geometry.blockram import BlockRam

@@ -5,7 +5,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 
-from nnef_hw.engine.layers.layer import EngineLayer, Places, Shape
+from nnef_hw.engine.layers.formats import Places, Shape
+from nnef_hw.engine.layers.layer import EngineLayer
 from nnef_hw.engine.layers.nest import Nest, Pass
 from nnef_hw.hardware.geometry.window import Window
 from nnef_hw.parts.engine.program import PASS_LEVEL

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.engine.layers.constant import ConstantLayer, LookupLayer
-from nnef_hw.engine.layers.layer import EngineLayer, Most, Places, Shape
+from nnef_hw.engine.layers.formats import Most, Places, Shape
+from nnef_hw.engine.layers.layer import EngineLayer
 from nnef_hw.engine.layers.nest import LayerPart
 from nnef_hw.engine.layers.place import Place
 from nnef_hw.parts.engine.program import BEAT_BITS

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from nnef_hw.arithmetic.numerics import IntArray
 from nnef_hw.engine.layers.constant import KeptState
 from nnef_hw.engine.layers.contraction import MIDDLE, ContractionLayer
+from nnef_hw.engine.layers.formats import ANYWHERE, Image, Most, Places, Shape
 from nnef_hw.engine.layers.gather import GatherLayer, plain_piece
-from nnef_hw.engine.layers.layer import ANYWHERE, EngineLayer, Image, Most, Places, Shape
+from nnef_hw.engine.layers.layer import EngineLayer
 from nnef_hw.engine.layers.nest import LayerPart, Nest, Pass
-from nnef_hw.engine.layers.network import Arrangement
 from nnef_hw.engine.layers.place import Place
+from nnef_hw.engine.network.network import Arrangement
 from nnef_hw.parts.engine.array import Padding
 from nnef_hw.parts.engine.contraction import Contracting, Filling, Placing
 from nnef_hw.parts.engine.fields import Record

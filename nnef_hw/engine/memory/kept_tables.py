@@ -8,8 +8,9 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from nnef_hw.engine.layers.constant import CopyLayer, InitialLayer, KeptState, LookupLayer
+from nnef_hw.engine.layers.formats import Image, Shape
 from nnef_hw.engine.layers.gather import GatherLayer, plain_piece
-from nnef_hw.engine.layers.layer import EngineLayer, Image, Shape
+from nnef_hw.engine.layers.layer import EngineLayer
 from nnef_hw.engine.layers.pieces import WordView
 from nnef_hw.engine.layers.place import Place
 from nnef_hw.parts.engine.fields import Record

@@ -9,13 +9,15 @@ from typing import NamedTuple
 
 from nnef_hw.architecture.architecture import Port
 from nnef_hw.engine.layers.constant import InitialLayer
-from nnef_hw.engine.layers.layer import EngineLayer, Shape
-from nnef_hw.engine.layers.network import Arrangement, Loading, Network
+from nnef_hw.engine.layers.formats import Shape
+from nnef_hw.engine.layers.layer import EngineLayer
 from nnef_hw.engine.memory.addressed_tables import address_tables
 from nnef_hw.engine.memory.keeping import Keeping, keep
 from nnef_hw.engine.memory.kept_matrices import keep_matrices
 from nnef_hw.engine.memory.kept_tables import keep_tables
 from nnef_hw.engine.memory.memory_plan import Stay, allocate, allocate_banks, are_apart
+from nnef_hw.engine.network.loading import Loading
+from nnef_hw.engine.network.network import Arrangement, Network
 from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.blockram import tile_memory
 from nnef_hw.parts.engine.program import Kind

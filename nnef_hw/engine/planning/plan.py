@@ -12,9 +12,10 @@ from functools import cached_property
 from nnef_hw.architecture.architecture import Port, border_queues
 from nnef_hw.arithmetic.records import Fields, JsonObject
 from nnef_hw.engine.layers.ends import Head, Tail
-from nnef_hw.engine.layers.layer import EngineLayer, Shape
-from nnef_hw.engine.layers.network import Sink
+from nnef_hw.engine.layers.formats import Shape
+from nnef_hw.engine.layers.layer import EngineLayer
 from nnef_hw.engine.memory.choices import MEMORY, saved
+from nnef_hw.engine.network.network import Sink
 from nnef_hw.engine.planning.resources import border_resources, engine_resources
 from nnef_hw.engine.program.design import Design
 from nnef_hw.engine.program.image import ProgramImage, loaded_bytes

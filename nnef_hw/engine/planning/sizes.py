@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nnef_hw.engine.layers.conv import ConvLayer
-from nnef_hw.engine.layers.layer import LANES, Shape
+from nnef_hw.engine.layers.formats import LANES, Shape
 from nnef_hw.engine.layers.nest import issue_cycles
-from nnef_hw.engine.layers.network import Network
+from nnef_hw.engine.network.network import Network
 from nnef_hw.hardware.devices import Device
 
 __all__ = ["sizes"]

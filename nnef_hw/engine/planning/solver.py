@@ -6,9 +6,10 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from nnef_hw.engine.layers.layer import Shape
-from nnef_hw.engine.layers.network import Network, lower
+from nnef_hw.engine.layers.formats import Shape
 from nnef_hw.engine.memory.store import stores
+from nnef_hw.engine.network.lowering import lower
+from nnef_hw.engine.network.network import Network
 from nnef_hw.engine.planning.feeding import held, is_at_rate, packings, streamed
 from nnef_hw.engine.planning.plan import EnginePlan
 from nnef_hw.engine.planning.shortage import fits_device, misfit, short

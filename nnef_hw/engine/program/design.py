@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.engine.layers.layer import EngineLayer, Shape
+from nnef_hw.engine.layers.formats import Shape
+from nnef_hw.engine.layers.layer import EngineLayer
 from nnef_hw.engine.layers.nest import Nest
-from nnef_hw.engine.layers.network import Network
 from nnef_hw.engine.layers.unit import UnitLayer
 from nnef_hw.engine.memory.choices import MEMORY, chosen
 from nnef_hw.engine.memory.placement import Placement
 from nnef_hw.engine.memory.store import Store
+from nnef_hw.engine.network.network import Network
 from nnef_hw.engine.program.instruction import Instruction
 from nnef_hw.engine.program.packets import Packets
 from nnef_hw.engine.program.program import Program

@@ -7,7 +7,8 @@ from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
 
-from nnef_hw.engine.layers.layer import EngineLayer, Most, Places, Shape
+from nnef_hw.engine.layers.formats import Most, Places, Shape
+from nnef_hw.engine.layers.layer import EngineLayer
 from nnef_hw.engine.layers.nest import LayerPart
 from nnef_hw.engine.memory.placement import Placement, Step
 from nnef_hw.engine.program.weights import packed

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
-from nnef_hw.engine.layers.layer import Image
+from nnef_hw.engine.layers.formats import Image
 from nnef_hw.engine.layers.nest import Nest
 from nnef_hw.parts.engine.array import ArrayUse
 from nnef_hw.parts.engine.border import Sent

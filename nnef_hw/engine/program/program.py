@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from nnef_hw.engine.layers.contraction import ContractionLayer
-from nnef_hw.engine.layers.layer import EngineLayer, Shape
+from nnef_hw.engine.layers.formats import Shape
+from nnef_hw.engine.layers.layer import EngineLayer
 from nnef_hw.engine.layers.nest import LayerPart
 from nnef_hw.engine.layers.unit import UnitLayer
 from nnef_hw.engine.memory.placement import Placement, Step

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from nnef_hw.engine.layers.layer import EngineLayer, Shape
+from nnef_hw.engine.layers.formats import Shape
+from nnef_hw.engine.layers.layer import EngineLayer
 
 __all__ = ["Scales"]
 

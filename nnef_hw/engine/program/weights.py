@@ -8,7 +8,8 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
-from nnef_hw.engine.layers.layer import EngineLayer, Shape
+from nnef_hw.engine.layers.formats import Shape
+from nnef_hw.engine.layers.layer import EngineLayer
 from nnef_hw.engine.layers.nest import LayerPart
 from nnef_hw.parts.engine.narrow import NARROW_BITS, packed_words, short_words
 

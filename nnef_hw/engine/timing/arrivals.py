@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nnef_hw.engine.layers.ends import Head
-from nnef_hw.engine.layers.network import Loading
+from nnef_hw.engine.network.loading import Loading
 from nnef_hw.parts.base.timing import Kernel, Stream
 
 __all__ = ["Arrivals"]

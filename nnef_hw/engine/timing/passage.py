@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from nnef_hw.engine.layers.layer import Image
+from nnef_hw.engine.layers.formats import Image
 from nnef_hw.parts.base.part import Part
 from nnef_hw.parts.base.timing import Kernel, Log, Process, Stream
 from nnef_hw.parts.engine.pipeline import EnginePipeline

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from nnef_hw.engine.layers.network import Sink
 from nnef_hw.engine.layers.unit import UnitLayer
 from nnef_hw.engine.memory.placement import Step
+from nnef_hw.engine.network.network import Sink
 from nnef_hw.engine.program.design import Design
 from nnef_hw.engine.program.division import Run
 from nnef_hw.engine.program.issue import Issue

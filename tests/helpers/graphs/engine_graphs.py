@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from nnef_hw.boards import find_board
-from nnef_hw.engine.layers.layer import Shape
-from nnef_hw.engine.layers.network import lower
+from nnef_hw.engine.layers.formats import Shape
+from nnef_hw.engine.network.lowering import lower
 from nnef_hw.engine.planning.plan import EnginePlan
 from nnef_hw.engine.program.design import Design
 from nnef_hw.errors import NnefHwError
