@@ -94,6 +94,48 @@ module DPX9B (
     assign DOB = b[17:0];
 endmodule
 
+// The same with words of up to 8 bits.
+module DPB (
+    input CLKA, CEA, OCEA, RESETA, WREA, CLKB, CEB, OCEB, RESETB, WREB,
+    input [13:0] ADA, ADB,
+    input [2:0] BLKSELA, BLKSELB,
+    input [15:0] DIA, DIB,
+    output [15:0] DOA, DOB
+);
+    parameter READ_MODE0 = 1'b0, READ_MODE1 = 1'b0, WRITE_MODE0 = 2'b00, WRITE_MODE1 = 2'b00;
+    parameter BIT_WIDTH_0 = 16, BIT_WIDTH_1 = 16;
+    parameter BLK_SEL_0 = 3'b000, BLK_SEL_1 = 3'b000, RESET_MODE = "SYNC";
+    `NNEF_HW_GOWIN_CONTENTS(256)
+
+    initial
+        if (READ_MODE0 != 0 || READ_MODE1 != 0 || BLK_SEL_0 != 0 || BLK_SEL_1 != 0) begin
+            $display("DPB: a mode without a model");
+            $fatal;
+        end
+    always @(posedge CLKA)
+        if (WREA || WREB || RESETA || RESETB) begin
+            $display("DPB: a mode without a model");
+            $fatal;
+        end
+    wire [31:0] a, b;
+    nnef_hw_gowin_ram #(
+        .BYTE(8), .WRITE_WIDTH(BIT_WIDTH_0), .READ_WIDTH(BIT_WIDTH_0),
+        .CONTENTS(`NNEF_HW_GOWIN_ALL_CONTENTS)
+    ) first (
+        .write_clk(CLKA), .write(1'b0), .write_address(ADA), .d(32'b0),
+        .read_clk(CLKA), .read(CEA & ~|BLKSELA), .reset(1'b0), .read_address(ADA), .q(a)
+    );
+    nnef_hw_gowin_ram #(
+        .BYTE(8), .WRITE_WIDTH(BIT_WIDTH_1), .READ_WIDTH(BIT_WIDTH_1),
+        .CONTENTS(`NNEF_HW_GOWIN_ALL_CONTENTS)
+    ) second (
+        .write_clk(CLKB), .write(1'b0), .write_address(ADB), .d(32'b0),
+        .read_clk(CLKB), .read(CEB & ~|BLKSELB), .reset(1'b0), .read_address(ADB), .q(b)
+    );
+    assign DOA = a[15:0];
+    assign DOB = b[15:0];
+endmodule
+
 // A product of two factors with signs; a register of operands or product takes CLK[0], or is left out.
 module MULT12X12 (
     input [11:0] A, B,

@@ -170,12 +170,14 @@ def test_memory(family, rng):
             assert word >> 36 * n & 0xFFFFFFFFF == out, (kind, write_width, read_width, step)
 
 
-@pytest.mark.parametrize("width", [9, 18])
-def test_constants_of_arora_that_two_addresses_read(rng, width):
-    memory = Memory(9)
+@pytest.mark.parametrize(
+    ("cell", "width"), [("DPX9B", 9), ("DPX9B", 18), ("DPB", 1), ("DPB", 4), ("DPB", 16)]
+)
+def test_constants_of_arora_that_two_addresses_read(rng, cell, width):
+    memory = Memory(9 if "X9" in cell else 8)
     body = f"""
     wire [17:0] a, b;
-    DPX9B #(.BIT_WIDTH_0({width}), .BIT_WIDTH_1({width}), {memory.parameters()}) ram (
+    {cell} #(.BIT_WIDTH_0({width}), .BIT_WIDTH_1({width}), {memory.parameters()}) ram (
         .CLKA(clk), .CEA(i__payload[28] & i__valid), .OCEA(1'b1), .RESETA(1'b0), .WREA(1'b0),
         .CLKB(clk), .CEB(i__payload[29] & i__valid), .OCEB(1'b1), .RESETB(1'b0), .WREB(1'b0),
         .ADA(i__payload[13:0]), .ADB(i__payload[27:14]), .BLKSELA(3'b0), .BLKSELB(3'b0),
