@@ -249,7 +249,7 @@ class Dvp(ChosenSource):
                 f"{clk_hz / 1e6:g} MHz give it {found / 1e6:.3g}",
                 remedy="choose a faster --freq")
 
-    def parameters(self, clk_hz: int) -> Mapping[str, Any]:
+    def parameters(self, clk_hz: int) -> Mapping[str, object]:
         camera, mode = self.model, self.mode
         step = camera.pixel_bytes
         top, left = self.corner
@@ -263,7 +263,7 @@ class Dvp(ChosenSource):
             "quarter": ceil(clk_hz / (4 * _BUS_HZ)), "wait": _WAIT,
         }
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {"kind": self.name, **asdict(self)}
 
     @classmethod

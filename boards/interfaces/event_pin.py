@@ -138,12 +138,12 @@ class EventPin(EventSink):
     def check_clock(self, clk_hz: int) -> None:
         """Accept any."""
 
-    def parameters(self, clk_hz: int) -> Mapping[str, Any]:
+    def parameters(self, clk_hz: int) -> Mapping[str, object]:
         names = ("codes", "channels", "place", "mean", "quiet", "cutoff")
         return {**{name: getattr(self, name) for name in names}, "pin": self.pin,
                 "best": bool(self.best)}
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {"kind": self.name, **asdict(self)}
 
     @classmethod

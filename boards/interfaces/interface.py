@@ -164,7 +164,7 @@ class Interface(ABC):
         """
 
     @abstractmethod
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the entry in the manifest: ``kind``, and all that makes an equal object again."""
 
     @classmethod
@@ -177,7 +177,7 @@ class Interface(ABC):
         """Return the device beyond the pins where the board is simulated with such a clock."""
 
     @abstractmethod
-    def parameters(self, clk_hz: int) -> Mapping[str, Any]:
+    def parameters(self, clk_hz: int) -> Mapping[str, object]:
         """Return the arguments of the component for a clock, by name."""
 
     @classmethod

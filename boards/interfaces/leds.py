@@ -85,10 +85,10 @@ class ClassOnLeds(ChosenSink):
     def check_clock(self, clk_hz: int) -> None:
         """Accept any."""
 
-    def parameters(self, clk_hz: int) -> Mapping[str, Any]:
+    def parameters(self, clk_hz: int) -> Mapping[str, object]:
         return {name: value for name, value in asdict(self).items() if name != "output"}
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         code = "one LED for each class" if self.leds == self.classes else "binary"
         return {"kind": self.name, **asdict(self), "code": code}
 

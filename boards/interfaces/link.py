@@ -42,7 +42,7 @@ class Link(ABC):
     """Whether frames pass as the packets of docs/protocol.md, or as beats."""
 
     @abstractmethod
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the entry ``link`` of the manifest."""
 
     @abstractmethod
@@ -89,9 +89,9 @@ class PlainStreams(Link):
     with_data: bool = False
     with_program: bool = False
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the entry of the manifest."""
-        entry: dict[str, Any] = {"kind": self.name}
+        entry: dict[str, object] = {"kind": self.name}
         if self.bus is not None:
             entry |= {"bus": self.bus.name, "data": BUS_DATA[self.with_data]}
         if self.with_program:
@@ -175,7 +175,7 @@ class HostLink(Link, Source, Sink):
         """Return the room for a network of so many codes of inputs and of outputs."""
         return LinkRoom()
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the entry of the manifest, with the options."""
         options = {option.name: getattr(self, option.name) for option in self.options}
         return {"kind": self.name, **options, "protocol": "docs/protocol.md"}

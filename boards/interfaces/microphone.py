@@ -118,11 +118,11 @@ class Microphone(ChosenSource):
                 f"{self.least_clock / 1e6:g} MHz, not {clk_hz / 1e6:g}",
                 remedy=f"give --freq {self.least_clock / 1e6:g} or more")
 
-    def parameters(self, clk_hz: int) -> Mapping[str, Any]:
+    def parameters(self, clk_hz: int) -> Mapping[str, object]:
         halves = Fraction(2 * self.clocks * self.rate, clk_hz)
         return {"edges": halves.numerator, "cycles": halves.denominator, "frame": self.frame}
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {"kind": self.name, **asdict(self)}
 
     @classmethod

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from nnef_hw.boards.interfaces.interface import FarEnd, far_end_header
 from nnef_hw.boards.interfaces.link import HostLink
@@ -34,14 +33,14 @@ class NoLink(HostLink):
     def check_clock(self, clk_hz: int) -> None:
         """Take every clock."""
 
-    def parameters(self, clk_hz: int) -> Mapping[str, Any]:
+    def parameters(self, clk_hz: int) -> Mapping[str, object]:
         return {}
 
     def bytes_per_second(self, clock_mhz: float) -> float:
         """Return infinity: nothing waits for a host."""
         return float("inf")
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the entry of the manifest."""
         return {"kind": self.name}
 

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -70,7 +69,7 @@ class Pdm(Microphone):
         half = 1 / (2 * self.clocks * self.rate)
         return ceil(max(self.least_cycles / (half - DATA_SECONDS), FILTER_CYCLES * self.rate))
 
-    def parameters(self, clk_hz: int) -> Mapping[str, Any]:
+    def parameters(self, clk_hz: int) -> Mapping[str, object]:
         return {**super().parameters(clk_hz), "bits": self.clocks}
 
     def far_end(self, clk_hz: float) -> FarEnd:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from nnef_hw.boards.interfaces.interface import FarEnd, far_end_header
 from nnef_hw.boards.interfaces.link import HostLink
@@ -29,7 +28,7 @@ class Spi(HostLink):
     def check_clock(self, clk_hz: int) -> None:
         """Accept any: the host's clock follows the board's."""
 
-    def parameters(self, clk_hz: int) -> Mapping[str, Any]:
+    def parameters(self, clk_hz: int) -> Mapping[str, object]:
         return {}
 
     def bytes_per_second(self, clock_mhz: float) -> float:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -38,7 +38,7 @@ class SpiAdc(Microphone):
     leading: ClassVar[int] = 4
     """Bits before the first one of a code."""
 
-    def parameters(self, clk_hz: int) -> Mapping[str, Any]:
+    def parameters(self, clk_hz: int) -> Mapping[str, object]:
         return {**super().parameters(clk_hz), "leading": self.leading}
 
     def far_end(self, clk_hz: float) -> FarEnd:

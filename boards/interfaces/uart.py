@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from nnef_hw.boards.interfaces.interface import FarEnd, Option, far_end_header
 from nnef_hw.boards.interfaces.link import HostLink
@@ -86,7 +85,7 @@ class Uart(HostLink):
         except ValueError as error:
             raise TargetError(str(error), remedy="choose another --freq or --baud") from None
 
-    def parameters(self, clk_hz: int) -> Mapping[str, Any]:
+    def parameters(self, clk_hz: int) -> Mapping[str, object]:
         return {"divider": uart_divider(clk_hz, self.baud)}
 
     def bytes_per_second(self, clock_mhz: float) -> float:

@@ -184,7 +184,7 @@ class UartText(EventSink):
             raise TargetError(f"{self.title}: {error}",
                               remedy="choose another --freq, or baud=NUMBER") from None
 
-    def parameters(self, clk_hz: int) -> Mapping[str, Any]:
+    def parameters(self, clk_hz: int) -> Mapping[str, object]:
         same = ("channels", "mean", "names", "quiet", "cutoff", "zero", "hundredth")
         ticks = Fraction(_PER_SECOND, clk_hz)
         return {
@@ -193,7 +193,7 @@ class UartText(EventSink):
             "divider": uart_divider(clk_hz, self.baud),
         }
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {"kind": self.name, **asdict(self), "names": list(self.names)}
 
     @classmethod

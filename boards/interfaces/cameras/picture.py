@@ -1,7 +1,6 @@
 """Bytes that a camera makes of pictures."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,23 +18,23 @@ def camera_bytes(pixels: Pixels, form: str) -> Pixels:
     return _FORMS[form](pixels.astype(np.int64)).astype(np.uint8)
 
 
-def _grey(pixels: NDArray[np.int64]) -> NDArray[Any]:
+def _grey(pixels: NDArray[np.int64]) -> NDArray[np.int64]:
     if pixels.shape[2] == 1:
         return pixels
     return (pixels @ _GREY + 64 >> 7)[..., None]
 
 
-def _colours(pixels: NDArray[np.int64]) -> NDArray[Any]:
+def _colours(pixels: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.broadcast_to(pixels, (*pixels.shape[:2], 3))
 
 
-def _rgb565(pixels: NDArray[np.int64]) -> NDArray[Any]:
+def _rgb565(pixels: NDArray[np.int64]) -> NDArray[np.int64]:
     red, green, blue = np.moveaxis(_colours(pixels), -1, 0)
     word = red >> 3 << 11 | green >> 2 << 5 | blue >> 3
     return np.stack([word >> 8, word & 255], -1)
 
 
-def _yuv422(pixels: NDArray[np.int64]) -> NDArray[Any]:
+def _yuv422(pixels: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return Y and, by turns, U and V of two pixels."""
     if pixels.shape[2] == 1:
         return np.concatenate([pixels, np.full_like(pixels, 128)], -1)
@@ -45,6 +44,6 @@ def _yuv422(pixels: NDArray[np.int64]) -> NDArray[Any]:
     return np.stack([bright, colour], -1)
 
 
-_FORMS: Mapping[str, Callable[[NDArray[np.int64]], NDArray[Any]]] = {
+_FORMS: Mapping[str, Callable[[NDArray[np.int64]], NDArray[np.int64]]] = {
     "grey": _grey, "rgb565": _rgb565, "yuv422": _yuv422,
 }
