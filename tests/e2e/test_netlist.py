@@ -71,7 +71,10 @@ def netlist_equals_the_model(fixed, target, inputs, **wanted):
     expected = run_fixed(fixed, codes)
     for output in fixed.outputs:
         np.testing.assert_array_equal(outcome.codes[output], expected[output])
-    assert (outcome.interval, outcome.latency) == (plan.interval, plan.latency)
+    assert outcome.latency == plan.latency
+    # of one frame there is no interval
+    frames = len(next(iter(codes.values())))
+    assert outcome.interval == (plan.interval if frames > 1 else None)
     return plan, mapped
 
 
