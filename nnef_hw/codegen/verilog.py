@@ -34,7 +34,7 @@ def to_verilog(
     """
     converter = CachingConverter(prefix)
     top = converter.convert(component, ports)
-    every = primitives_verilog(prefix, engine=True, wide=True)
+    every = primitives_verilog(prefix, engine=True, wide=True, packed=True)
     reserved = {
         *re.findall(r"^module (\w+)", every, re.MULTILINE),
         f"{name}_axis",
@@ -56,10 +56,11 @@ def to_verilog(
         note = notes[module_name]
         texts.append(module_text(own, module_name, found.ports, called, directions, note))
         texts += [module_text(x, called[x.name], {}, called, directions) for x in others]
-    engine, wide = (
-        any(prefix + name in text for text in texts) for name in ("restarted_sum", "wide_product")
+    engine, wide, packed = (
+        any(prefix + name in text for text in texts)
+        for name in ("restarted_sum", "wide_product", "packed_product")
     )
-    primitives = primitives_verilog(prefix, engine=engine, wide=wide)
+    primitives = primitives_verilog(prefix, engine=engine, wide=wide, packed=packed)
     known = set(re.findall(r"^module (\w+)", primitives, re.MULTILINE))
     if not all_primitives and known.isdisjoint(re.findall(r"\w+", "".join(texts))):
         primitives = ""

@@ -10,6 +10,7 @@ from nnef_hw.parts.arrays.contraction import ContractionArray
 from nnef_hw.parts.arrays.depthwise import DepthwiseArray
 from nnef_hw.parts.arrays.fast_array import FastArray, fast_offsets
 from nnef_hw.parts.arrays.matrix import MatrixProduct
+from nnef_hw.parts.arrays.packed_array import PackedArray
 from nnef_hw.parts.arrays.requantizer import AverageRequantizer, Requantizer, TfliteRequantizer
 from nnef_hw.parts.arrays.weight_writer import RowWriter, WeightWriter
 from nnef_hw.parts.arrays.weights import WeightMemory, WeightRom
@@ -89,6 +90,7 @@ __all__ = [
     "MicroFrontend",
     "Normalize",
     "Pack",
+    "PackedArray",
     "Pad",
     "ParallelLineBuffer",
     "Part",

@@ -132,7 +132,10 @@ def _roofs(plan: StreamingPlan, target: Target, beats: Mapping[str, int]) -> Roo
     return Roofs(
         dsp_multipliers=device.products,
         multipliers=device.products + in_logic + max(0, int(free / each)),
-        macs_per_multiplier=2 if device.sums_per_dsp else 1,
+        macs_per_multiplier=max(
+            2 if device.sums_per_dsp else 1,
+            *(block.folding.products_per_multiplier for block in plan.blocks),
+        ),
         input=plan.macs / max(port.beats for port in plan.inputs),
         streams=plan.macs / max(beats.values()),
     )

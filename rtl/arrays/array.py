@@ -102,6 +102,7 @@ class SystolicArray(wiring.Component):
 
         sum_stage = part.sum_stage
         accumulators, captures, words_of = [], [], []
+        shared = None
         for group, (rows, weights) in enumerate(zip(groups, self.weights, strict=True)):
             m.submodules[f"weights{group}"] = weights
             m.d.comb += [
@@ -114,7 +115,14 @@ class SystolicArray(wiring.Component):
             ]
             codes = self._delayed(m, x_hops[group + 1], name=f"codes{group}")
             words = self._delayed(m, weights.read_data, name=f"words{group}")
-            sums = self._products(m, group, rows, codes, words)
+            if not group:
+                shared = self._shared(m, codes)
+            elif shared is not None:
+                earlier, shared = shared, Signal.like(
+                    shared, name=f"shared{group}", reset_less=True
+                )
+                m.d.sync += shared.eq(earlier)
+            sums = self._products(m, group, rows, codes, words, shared)
             words_of.append(codes)
             stage = first[group + sum_stage], valid[group + sum_stage]
             accumulators.append([
@@ -146,6 +154,13 @@ class SystolicArray(wiring.Component):
     def _entering(self):
         """Return the codes of a word as the multipliers take them."""
         return self.i.payload.data
+
+    def _shared(self, m, codes):
+        """Return further operands of the products of all groups, or None.
+
+        The codes are those of the first group's multipliers. It hops from group to group as these.
+        """
+        del m, codes
 
     def _common(self, m, platform, codes, first, valid):
         """Return the excess of the sums of all rows after a pass; None if it is nothing.
@@ -210,8 +225,9 @@ class SystolicArray(wiring.Component):
             value = register
         return value
 
-    def _products(self, m, group, rows, codes, weights):
+    def _products(self, m, group, rows, codes, weights, shared):
         """Instantiate a group's multipliers and adder trees; return one sum per row."""
+        del shared
         part = self.part
         operands = []
         for row in range(rows):

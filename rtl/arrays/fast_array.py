@@ -6,7 +6,18 @@ from amaranth.lib import data
 from nnef_hw.rtl.arrays.array import SystolicArray
 from nnef_hw.rtl.arrays.multiplier import ProductOfSums, ProductPair, weight_of
 
-__all__ = ["FastArray"]
+__all__ = ["FastArray", "signed_codes"]
+
+
+def signed_codes(part, codes):
+    """Return the codes of a word as numbers with a sign: less half their range if they have none.
+
+    ``part`` tells their format, and how many lanes there are.
+    """
+    values = [Value.cast(codes[lane]) for lane in range(part.lanes)]
+    if not part.x_signed:
+        values = [Cat(value[:-1], ~value[-1]) for value in values]
+    return data.View(data.ArrayLayout(signed(part.x_bits), part.lanes), Cat(*values))
 
 
 class FastArray(SystolicArray):
@@ -31,14 +42,10 @@ class FastArray(SystolicArray):
     unproved = "its timing is that of SystolicArray; the solver has no notion of its products"
 
     def _entering(self):
-        part = self.part
-        codes = [Value.cast(self.i.payload.data[lane]) for lane in range(part.lanes)]
-        if not part.x_signed:
-            codes = [Cat(code[:-1], ~code[-1]) for code in codes]
-        layout = data.ArrayLayout(signed(part.x_bits), part.lanes)
-        return data.View(layout, Cat(*codes))
+        return signed_codes(self.part, self.i.payload.data)
 
-    def _products(self, m, group, rows, codes, weights):
+    def _products(self, m, group, rows, codes, weights, shared):
+        del shared
         part = self.part
         sums = []
         for row in range(rows):

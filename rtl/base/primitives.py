@@ -8,9 +8,9 @@ from pathlib import Path
 from amaranth import *
 
 __all__ = [
-    "ENGINE_PRIMITIVES", "PREFIX", "PRIMITIVES", "WIDE_PRIMITIVES", "chained_multiply_add",
-    "delayed", "lut_product", "masked_difference", "masked_sum", "multiply_add", "own_lut",
-    "own_register", "primitives_verilog", "restarted_sum",
+    "ENGINE_PRIMITIVES", "PACKED_PRIMITIVES", "PREFIX", "PRIMITIVES", "WIDE_PRIMITIVES",
+    "chained_multiply_add", "delayed", "lut_product", "masked_difference", "masked_sum",
+    "multiply_add", "own_lut", "own_register", "primitives_verilog", "restarted_sum",
 ]
 
 PRIMITIVES = Path(__file__).with_name("primitives.v")
@@ -27,9 +27,14 @@ WIDE_PRIMITIVES = Path(__file__).with_name("wide_primitives.v")
 """The multiplier of many bits, which few networks have."""
 
 
-def primitives_verilog(prefix=PREFIX, *, engine=False, wide=False):
+PACKED_PRIMITIVES = Path(__file__).with_name("packed_primitives.v")
+"""The multiplier for four products of narrow weights."""
+
+
+def primitives_verilog(prefix=PREFIX, *, engine=False, wide=False, packed=False):
     """Return the modules, with names that begin with ``prefix``, as those of a platform do."""
-    paths = [PRIMITIVES, *engine * [ENGINE_PRIMITIVES], *wide * [WIDE_PRIMITIVES]]
+    paths = [PRIMITIVES, *engine * [ENGINE_PRIMITIVES], *wide * [WIDE_PRIMITIVES],
+             *packed * [PACKED_PRIMITIVES]]
     return "\n".join(path.read_text() for path in paths).replace(PREFIX, prefix)
 
 

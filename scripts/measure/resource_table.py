@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from operator import itemgetter
 from pathlib import Path
 
 from measured_cases import measured_cases
@@ -44,9 +45,9 @@ def _errors() -> str:
     for (name, untypical), pairs in sorted(rows.items()):
         cells = []
         for family in FAMILIES:
-            unseen = None if untypical else published[family.name][name]
+            unseen = None if untypical else published[family.name].get(name)
             cells += [*_error(pairs[family.name]), "-" if unseen is None else f"{unseen:.1%}"]
-        counts = sorted({len(pairs[family.name]) for family in FAMILIES})
+        counts = sorted({len(found) for found in pairs.values() if found})
         lines.append(_row(name + untypical, "/".join(map(str, counts)), *cells))
     return "".join(lines)
 
@@ -74,8 +75,8 @@ def _weights() -> str:
         for feature in weights
     }
     lines = _head("component", "feature", *(family.title for family in FAMILIES))
-    for part, feature in names:
-        found = [family.lut_weights[part].get(feature) for family in FAMILIES]
+    for part, feature in sorted(names, key=itemgetter(0)):
+        found = [family.lut_weights.get(part, {}).get(feature) for family in FAMILIES]
         lines.append(_row(part, feature, *("-" if x is None else f"{x:g}" for x in found)))
     return "".join(lines)
 

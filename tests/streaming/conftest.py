@@ -1,6 +1,7 @@
 """Foldings by force, and accelerators run cycle by cycle."""
 
 from dataclasses import dataclass, replace
+from math import lcm
 
 import numpy as np
 import pytest
@@ -40,25 +41,35 @@ def one_code_per_beat(monkeypatch):
     monkeypatch.setattr(solver, "useful_widths", lambda *given: useful_widths(*given)[-1:])
 
 
+def least_in_dsp(folding):
+    """Fewest multipliers that have to be in DSP blocks."""
+    if not isinstance(folding, SystolicFolding):
+        return 0
+    return min(folding.kind.dsp_choices(folding.rows, folding.lanes))
+
+
 @pytest.fixture
 def force(rng):
     """Return ``force(plan, graph, target)``: the plan with foldings drawn at random.
 
-    A ``network`` may be given, of the same graph with wider streams.
+    A ``network`` may be given, of the same graph with wider streams, and the condition of blocks
+    that are ``preferred`` where a layer has any.
     """
 
-    def force_block(layer, device):
+    def force_block(layer, device, preferred):
         options = layer_options(layer, device)
+        options = list(filter(preferred, options)) or options
         options = [block for block in options if block.multipliers <= 48] or options
         block = options[int(rng.integers(len(options)))]
         if isinstance(block.folding, SystolicFolding):
-            unit = layer.result_lanes
+            unit = lcm(layer.result_lanes, block.folding.kind.row_unit)
             block = block.with_folding(
                 group_rows=unit * int(rng.integers(1, block.folding.rows // unit + 1)),
                 kept_passes=int(rng.integers(1, 3)),
             )
         if isinstance(block.folding, ArrayFolding) and block.in_dsp:
-            block = block.with_folding(in_dsp=int(rng.integers(block.multipliers + 1)))
+            least = least_in_dsp(block.folding)
+            block = block.with_folding(in_dsp=int(rng.integers(least, block.multipliers + 1)))
         if isinstance(block.parts[-1], Requantizer):
             top_bits = block.parts[-1].factor_bits
             digit_bits = int(rng.integers(1, top_bits + 1))
@@ -70,9 +81,9 @@ def force(rng):
             block = block.with_folding(depth=depth)
         return block
 
-    def force(plan, graph, target, network=None):
+    def force(plan, graph, target, network=None, preferred=None):
         network = network or lower(graph)
-        blocks = tuple(force_block(layer, target.device) for layer in network.layers)
+        blocks = tuple(force_block(layer, target.device, preferred) for layer in network.layers)
         ports = network.inputs, network.outputs
         sized = give_fifos(blocks, ports, target.device)
         blocks, times = shrink_fifos(sized, ports, target.device)

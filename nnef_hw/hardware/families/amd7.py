@@ -36,6 +36,7 @@ AMD7 = Amd7(
     products_per_dsp=1,
     paired_weight_bits=4,
     sums_per_dsp=1,
+    packed_weight_bits=4,
     adds_in_dsp=True,
     flip_flops_per_lut=2.0,
     has_lut_ram=True,

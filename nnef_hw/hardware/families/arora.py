@@ -31,6 +31,7 @@ ARORA = Arora(
     products_per_dsp=1,
     paired_weight_bits=0,
     sums_per_dsp=1,
+    packed_weight_bits=0,
     adds_in_dsp=False,
     flip_flops_per_lut=1.0,
     has_lut_ram=False,

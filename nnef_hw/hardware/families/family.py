@@ -71,6 +71,9 @@ class Family(ABC):
     sums_per_dsp
         Products of two sums of 9 bits, for two products each of a fast inner product; 0 where these
         take as many DSP blocks as the products.
+    packed_weight_bits
+        Widest weights of which a DSP block makes four products with codes of 8 bits, as sums of a
+        code and two weights; 0 if there are none.
     adds_in_dsp
         Whether such a block adds one of the two sums itself.
     flip_flops_per_lut
@@ -122,6 +125,7 @@ class Family(ABC):
     products_per_dsp: int
     paired_weight_bits: int
     sums_per_dsp: int
+    packed_weight_bits: int
     adds_in_dsp: bool
     flip_flops_per_lut: float
     has_lut_ram: bool

@@ -26,6 +26,7 @@ GOWIN = Gowin(
     products_per_dsp=1,
     paired_weight_bits=0,
     sums_per_dsp=1,
+    packed_weight_bits=0,
     adds_in_dsp=False,
     flip_flops_per_lut=0.75,
     has_lut_ram=True,

@@ -29,6 +29,7 @@ ICE40 = Ice40(
     products_per_dsp=2,
     paired_weight_bits=0,
     sums_per_dsp=0,
+    packed_weight_bits=0,
     adds_in_dsp=False,
     flip_flops_per_lut=1.0,
     has_lut_ram=False,

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -185,6 +186,13 @@ class SystolicArray(ArrayPart):
     rows, group_rows
         Output channels at once; rows that share a weight memory.
 
+    Attributes
+    ----------
+    products_per_multiplier
+        Products of codes and weights that a multiplier makes.
+    row_unit
+        Rows that share multipliers: those of a group are a multiple of it.
+
     Raises
     ------
     ValueError
@@ -194,6 +202,8 @@ class SystolicArray(ArrayPart):
 
     component = "nnef_hw.rtl.arrays.array:SystolicArray"
     costs = "array"
+    products_per_multiplier: ClassVar[int] = 1
+    row_unit: ClassVar[int] = 1
 
     words: int
     rows: int
@@ -214,9 +224,42 @@ class SystolicArray(ArrayPart):
                 f"out_lanes {self.out_lanes!r}"
             )
 
+    @classmethod
+    def suits(cls, device: Device, *, x_bits: int, w_bits: int, weights: NDArray[np.int64]) -> bool:
+        """Whether the device has multipliers of this kind, and they take such codes and weights."""
+        del device, x_bits, w_bits, weights
+        return True
+
+    @classmethod
+    def is_useful(cls, device: Device, rows: int, lanes: int) -> bool:
+        """Whether an array of this kind and size can be, and gains anything over a plain one."""
+        del device, rows, lanes
+        return True
+
+    @classmethod
+    def multipliers_of(cls, rows: int, lanes: int) -> int:
+        """Return the multipliers of an array of that size."""
+        return rows * lanes
+
+    @classmethod
+    def dsp_choices(cls, rows: int, lanes: int) -> tuple[int, ...]:
+        """List how many multipliers of an array of that size may be in DSP blocks."""
+        return cls.multipliers_of(rows, lanes), 0
+
+    @classmethod
+    def offsets(
+        cls, weights: NDArray[np.int64], *, x_bits: int, x_signed: bool
+    ) -> NDArray[np.int64]:
+        """Return the excess of the sums of every channel, modulo ``2**acc_bits``.
+
+        ``weights`` are those that the array takes, [channels, words, lanes].
+        """
+        del x_bits, x_signed
+        return np.zeros(len(weights), np.int64)
+
     @property
     def multipliers(self) -> int:
-        return self.rows * self.lanes
+        return self.multipliers_of(self.rows, self.lanes)
 
     @property
     def passes(self) -> int:

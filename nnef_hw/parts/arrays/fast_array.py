@@ -15,6 +15,11 @@ from nnef_hw.parts.base.part import LogicProducts
 
 __all__ = ["FastArray", "fast_offsets"]
 
+FACTOR_BITS = 8
+"""Widest codes and weights of which a DSP block multiplies sums."""
+MOST_FAST = 0.8
+"""Most multipliers of a fast inner product, for each one that it takes the place of."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class FastArray(SystolicArray):
@@ -30,11 +35,35 @@ class FastArray(SystolicArray):
 
     component = "nnef_hw.rtl.arrays.fast_array:FastArray"
     costs = "fast array"
+    products_per_multiplier = 2
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.lanes < 2:
             raise ValueError(f"FastArray lanes must be at least 2, not {self.lanes!r}")
+
+    @classmethod
+    def suits(cls, device: Device, *, x_bits: int, w_bits: int, weights: NDArray[np.int64]) -> bool:
+        del weights
+        # a block that makes two products anyway needs no sums of factors
+        has_pairs = w_bits <= device.family.paired_weight_bits
+        is_narrow = max(x_bits, w_bits) <= FACTOR_BITS
+        return device.sums_per_dsp > 0 and is_narrow and not has_pairs
+
+    @classmethod
+    def is_useful(cls, device: Device, rows: int, lanes: int) -> bool:
+        del device
+        return cls.multipliers_of(rows, lanes) <= MOST_FAST * rows * lanes
+
+    @classmethod
+    def multipliers_of(cls, rows: int, lanes: int) -> int:
+        return rows * -(-lanes // 2) + lanes // 2
+
+    @classmethod
+    def offsets(
+        cls, weights: NDArray[np.int64], *, x_bits: int, x_signed: bool
+    ) -> NDArray[np.int64]:
+        return fast_offsets(weights, x_bits=x_bits, x_signed=x_signed)
 
     @property
     def units(self) -> int:
@@ -45,10 +74,6 @@ class FastArray(SystolicArray):
     def common(self) -> int:
         """Multipliers for products of codes."""
         return self.lanes // 2
-
-    @property
-    def multipliers(self) -> int:
-        return self.rows * self.units + self.common
 
     @property
     def macs_per_cycle(self) -> int:

@@ -116,7 +116,8 @@ class Roofs:
     multipliers
         Multipliers with the LUTs that the rest of the design leaves.
     macs_per_multiplier
-        2 where fast inner products can be, otherwise 1.
+        Most of any multiplier: 4 where the design has products of narrow weights packed, 2 where
+        fast inner products can be, otherwise 1.
     input, streams
         MACs per beat of the input, and per beat of the busiest stream.
     """

@@ -19,6 +19,8 @@ __all__ = ["Dot", "Line", "Roofline", "draw_roofline"]
 
 WIDTH, HEIGHT = 620.0, 330.0
 LEFT, RIGHT, TOP, BOTTOM = 46.0, 14.0, 26.0, 38.0
+SLOPES = {1: "one", 2: "two", 4: "four"}
+"""MACs per cycle of multipliers, in words: each has a line."""
 ROOM_ABOVE = 1.6
 
 
@@ -163,8 +165,10 @@ def _of_multipliers(report: Report) -> Roofline:
     """
     roofs, interval = report.roofs, report.cycles_per_inference
     reached = report.macs / interval
-    most = roofs.macs_per_multiplier
-    lines = "lines: one MAC per cycle each, and two" if most > 1 else "line: one MAC per cycle each"
+    slopes = [macs for macs in SLOPES if macs <= roofs.macs_per_multiplier]
+    first, *others = (SLOPES[macs] for macs in slopes)
+    lines = f"line{'s' * bool(others)}: {first} MAC per cycle each"
+    lines += f", and {' or '.join(others)}" if others else ""
     layers = [layer for layer in report.layers if layer.multipliers]
     rates = [layer.macs / interval for layer in layers]
     high = max(roofs.multipliers, report.multipliers, roofs.streams, 10) * ROOM_ABOVE
@@ -179,8 +183,7 @@ def _of_multipliers(report: Report) -> Roofline:
         title="MACs per cycle: a ring for the design, a dot for each layer",
         across_title=f"multipliers built; {lines}",
         slopes=tuple(
-            f"{scale.x(scale.low)},{scale.y(macs)} {scale.x(high / macs)},{top}"
-            for macs in range(1, most + 1)
+            f"{scale.x(scale.low)},{scale.y(macs)} {scale.x(high / macs)},{top}" for macs in slopes
         ),
         lines=(
             *_horizontal(scale, roofs, edge, report.beat),

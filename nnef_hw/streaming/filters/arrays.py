@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, TypeAlias, TypeVar
@@ -244,13 +245,15 @@ AnyFilter: TypeAlias = FilterLayer[Any]
 
 
 def multiplier_choices(
-    multipliers: int, x_bits: int, w_bits: int, words: int, device: Device
+    in_dsp: Sequence[int], x_bits: int, w_bits: int, words: int, device: Device
 ) -> list[Fields]:
     """List where multipliers and weights may be, as fields of a folding.
 
-    ``words`` is the depth of a weight memory.
+    ``in_dsp`` are the numbers of multipliers that may be in DSP blocks if codes and weights are
+    narrow enough, ``words`` is the depth of a weight memory.
     """
-    in_dsp = [multipliers, 0] if max(x_bits, w_bits) <= DSP_BITS else [0]
+    if max(x_bits, w_bits) > DSP_BITS:
+        in_dsp = [0]
     styles = ["block", "logic"] if words <= device.logic_words else ["block"]
     return [{"in_dsp": dsp, "weight_style": style} for dsp, style in product(in_dsp, styles)]
 

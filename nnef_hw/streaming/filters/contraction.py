@@ -209,7 +209,7 @@ class ContractionLayer(SummingLayer[ContractionFolding]):
     def foldings(self, device: Device) -> Sequence[ContractionFolding]:
         return [
             folding
-            for rows, lanes in array_sizes(self, device, fast=False)
+            for rows, lanes in array_sizes(self, device, SystolicArray)
             if self._suits(rows, lanes, device)
             for folding in self._foldings(rows, lanes, device)
         ]

@@ -17,7 +17,8 @@ from nnef_hw.hardware.geometry.blockram import tile_memory
 from nnef_hw.hardware.geometry.window import Window
 from nnef_hw.parts import Part, WindowPart
 from nnef_hw.parts.arrays.array import SystolicArray
-from nnef_hw.parts.arrays.fast_array import FastArray, fast_offsets
+from nnef_hw.parts.arrays.fast_array import FastArray
+from nnef_hw.parts.arrays.packed_array import PackedArray
 from nnef_hw.parts.streams.width import Pack
 from nnef_hw.parts.windows.linebuffer import LineBuffer
 from nnef_hw.parts.windows.parallel import ParallelLineBuffer
@@ -36,10 +37,12 @@ __all__ = ["MOST_GROUPED", "SystolicFolding", "array_sizes", "systolic_foldings"
 LEAST_UTILIZATION = 0.25
 MOST_WASTED = 1.15
 """Multipliers of an array, for each one of the smallest array that is as fast."""
-MOST_FAST = 0.8
-"""Most multipliers of a fast inner product, for each one that it takes the place of."""
 MOST_GROUPED = 16
 """Most products of a word for which rows share a weight memory."""
+KINDS: dict[int, type[SystolicArray]] = {
+    kind.products_per_multiplier: kind for kind in (SystolicArray, FastArray, PackedArray)
+}
+"""The arrays, by the products that one of their multipliers makes."""
 
 
 class Sized(Protocol):
@@ -73,8 +76,8 @@ class SystolicFolding(ArrayFolding):
         Whether a word is a whole window; the lanes then count its taps.
     depth
         Words of the line buffer; 0 if parallel, as it follows from the image.
-    fast
-        Whether a multiplier is for two products: a fast inner product.
+    products_per_multiplier
+        Products that a multiplier makes, which tells the kind of array.
     """
 
     sort = "conv"
@@ -84,15 +87,16 @@ class SystolicFolding(ArrayFolding):
     group_rows: int
     parallel: bool = False
     depth: int = 0
-    fast: bool = False
+    products_per_multiplier: int = 1
 
     @property
     def shape(self) -> dict[str, int]:
         return {"rows": self.rows, "lanes": self.lanes, "taps": 1, "lines": 0}
 
     @property
-    def products_per_multiplier(self) -> int:
-        return 2 if self.fast else 1
+    def kind(self) -> type[SystolicArray]:
+        """The kind of array."""
+        return KINDS[self.products_per_multiplier]
 
     def window(self, layer: AnyFilter) -> Window:
         """Return the window as the array reads it."""
@@ -119,12 +123,12 @@ class SystolicFolding(ArrayFolding):
         )  # fmt: skip
 
     @depends_on(
-        "rows", "lanes", "parallel", "group_rows", "kept_passes", "in_dsp", "weight_style", "fast"
+        "rows", "lanes", "parallel", "group_rows", "kept_passes", "in_dsp", "weight_style",
+        "products_per_multiplier",
     )  # fmt: skip
     def array(self, layer: AnyFilter, device: Device) -> SystolicArray:
         """Return the array."""
-        kind = FastArray if self.fast else SystolicArray
-        return kind(
+        return self.kind(
             channels=layer.out_channels, rows=self.rows, lanes=self.lanes,
             words=1 if self.parallel else self.window(layer).pass_words,
             group_rows=self.group_rows, w_bits=_w_bits(layer, self.lanes, self.parallel),
@@ -157,10 +161,8 @@ class SystolicFolding(ArrayFolding):
 
     def bias(self, layer: AnyFilter) -> NDArray[np.int64]:
         """Return the numbers added to the array's sums."""
-        if not self.fast:
-            return layer.bias
         source = layer.source
-        return layer.bias - fast_offsets(
+        return layer.bias - self.kind.offsets(
             self.weights(layer), x_bits=source.bits, x_signed=source.signed
         )
 
@@ -185,37 +187,24 @@ def _w_bits(layer: AnyFilter, lanes: int, parallel: bool) -> int:
 def systolic_foldings(layer: AnyFilter, device: Device) -> list[SystolicFolding]:
     """List the arrays that could run a convolution or linear layer."""
     foldings: list[SystolicFolding] = []
-    for fast in _inner_products(layer, device):
-        foldings += _parallel_foldings(layer, device, fast=fast)
-        for rows, lanes in array_sizes(layer, device, fast=fast):
+    for kind in _kinds(layer, device):
+        foldings += _parallel_foldings(layer, device, kind)
+        for rows, lanes in array_sizes(layer, device, kind):
             passes = -(-layer.out_channels // rows)
             window = layer.window.folded(-(-layer.in_channels // lanes), passes)
             foldings += _arithmetic_foldings(
-                layer, device, window, rows, lanes, parallel=False, fast=fast
+                layer, device, window, rows, lanes, kind, parallel=False
             )
     return foldings
 
 
-def _inner_products(layer: AnyFilter, device: Device) -> tuple[bool, ...]:
-    """List whether a multiplier may be for two products: where a DSP block takes their factors.
-
-    One that makes two products anyway needs no sums of factors.
-    """
-    has_pairs = layer.w_bits <= device.family.paired_weight_bits
-    return (False, True) if device.sums_per_dsp and layer.fits_dsp and not has_pairs else (False,)
+def _kinds(layer: AnyFilter, device: Device) -> list[type[SystolicArray]]:
+    """List the kinds of arrays that a layer could have on the device."""
+    formats: Fields = {"x_bits": layer.source.bits, "w_bits": layer.w_bits}
+    return [kind for kind in KINDS.values() if kind.suits(device, weights=layer.weights, **formats)]
 
 
-def _multipliers(rows: int, lanes: int, *, fast: bool) -> int:
-    """Multipliers of an array (:class:`.FastArray` if fast)."""
-    return rows * -(-lanes // 2) + lanes // 2 if fast else rows * lanes
-
-
-def _is_useful(rows: int, lanes: int, *, fast: bool) -> bool:
-    """Whether a fast inner product saves enough multipliers for its adders."""
-    return not fast or _multipliers(rows, lanes, fast=True) <= MOST_FAST * rows * lanes
-
-
-def array_sizes(layer: Sized, device: Device, *, fast: bool) -> list[tuple[int, int]]:
+def array_sizes(layer: Sized, device: Device, kind: type[SystolicArray]) -> list[tuple[int, int]]:
     """List (rows, lanes) of arrays, without those that waste multipliers.
 
     One does if another needs as few words per window with clearly fewer multipliers.
@@ -224,8 +213,8 @@ def array_sizes(layer: Sized, device: Device, *, fast: bool) -> list[tuple[int, 
     arrays = []
     for rows in size_steps(layer.out_channels, layer.result_lanes):
         for lanes in size_steps(layer.in_channels, layer.operand_lanes):
-            multipliers = _multipliers(rows, lanes, fast=fast)
-            if multipliers <= largest and _is_useful(rows, lanes, fast=fast):
+            multipliers = kind.multipliers_of(rows, lanes)
+            if multipliers <= largest and kind.is_useful(device, rows, lanes):
                 words = -(-layer.out_channels // rows) * -(-layer.in_channels // lanes)
                 arrays.append((words, multipliers, rows, lanes))
     kept = []
@@ -238,7 +227,7 @@ def array_sizes(layer: Sized, device: Device, *, fast: bool) -> list[tuple[int, 
 
 
 def _parallel_foldings(
-    layer: AnyFilter, device: Device, *, fast: bool
+    layer: AnyFilter, device: Device, kind: type[SystolicArray]
 ) -> Iterator[SystolicFolding]:
     """Fold a layer whose whole window is one word: few channels, many taps.
 
@@ -251,11 +240,12 @@ def _parallel_foldings(
     if plain.starts_in_padding or plain.goes_on:
         return
     for rows in size_steps(layer.out_channels, layer.result_lanes):
-        multipliers = _multipliers(rows, lanes, fast=fast)
-        if multipliers <= device.products_of(layer.w_bits) and _is_useful(rows, lanes, fast=fast):
+        multipliers = kind.multipliers_of(rows, lanes)
+        is_useful = kind.is_useful(device, rows, lanes)
+        if multipliers <= device.products_of(layer.w_bits) and is_useful:
             window = plain.folded(1, -(-layer.out_channels // rows))
             for folding in _arithmetic_foldings(
-                layer, device, window, rows, lanes, parallel=True, fast=fast
+                layer, device, window, rows, lanes, kind, parallel=True
             ):
                 busy = layer.macs / (rows * lanes)
                 if busy >= LEAST_UTILIZATION * folding.cycles(layer, device):
@@ -263,29 +253,30 @@ def _parallel_foldings(
 
 
 def _arithmetic_foldings(
-    layer: AnyFilter, device: Device, window: Window, rows: int, lanes: int, *,
-    parallel: bool, fast: bool,
+    layer: AnyFilter, device: Device, window: Window, rows: int, lanes: int,
+    kind: type[SystolicArray], *, parallel: bool,
 ) -> Iterator[SystolicFolding]:  # fmt: skip
     """Vary the requantizer, the kind of multipliers and the weight memory of one array."""
     words = 1 if parallel else window.pass_words
     w_bits = _w_bits(layer, lanes, parallel)
     size: Fields = {
-        "rows": rows, "lanes": lanes, "parallel": parallel, "fast": fast,
+        "rows": rows, "lanes": lanes, "parallel": parallel,
+        "products_per_multiplier": kind.products_per_multiplier,
         "depth": 0 if parallel else least_depth(window),
         "group_rows": _group_rows(
-            rows, lanes * w_bits, lanes, window.passes * words, layer.result_lanes, device
+            rows, lanes * w_bits, lanes, window.passes * words, layer.result_lanes,
+            kind.row_unit, device,
         ),
     }  # fmt: skip
-    kinds = multiplier_choices(
-        _multipliers(rows, lanes, fast=fast), layer.source.bits, w_bits, window.passes * words,
-        device,
+    places = multiplier_choices(
+        kind.dsp_choices(rows, lanes), layer.source.bits, w_bits, window.passes * words, device
     )  # fmt: skip
     fastest = None
     for digits, kept_passes in product(digit_choices(layer.requant, device), (1, 2)):
         if fastest == window.passes * words * window.out_pixels:
             # A word per cycle.
             break
-        folding = SystolicFolding(**size, **digits, kept_passes=kept_passes, **kinds[0])
+        folding = SystolicFolding(**size, **digits, kept_passes=kept_passes, **places[0])
         array = folding.array(layer, device)
         reading = folding.reading(layer, array, window.out_pixels, device)
         if fastest is not None and reading >= fastest:
@@ -298,8 +289,8 @@ def _arithmetic_foldings(
             depths = list(useful_depths(
                 of_depth, buffer.window, reading, layer.in_channels, layer.operand_lanes
             ))  # fmt: skip
-        for kind, depth in product(kinds, depths):
-            choices = {**size, **digits, **kind, "depth": depth}
+        for place, depth in product(places, depths):
+            choices = {**size, **digits, **place, "depth": depth}
             yield SystolicFolding(**choices, kept_passes=kept_passes)
 
 
@@ -310,12 +301,14 @@ def _of_depth(folding: SystolicFolding, layer: AnyFilter, device: Device, depth:
     return buffer
 
 
-def _group_rows(rows: int, row_bits: int, lanes: int, depth: int, unit: int, device: Device) -> int:
+def _group_rows(
+    rows: int, row_bits: int, lanes: int, depth: int, unit: int, shared: int, device: Device
+) -> int:
     """Rows per weight memory: the fewest block RAMs, then the fewest memories of <= 16 products.
 
     They are a multiple of a unit, and more than one if there are: a row takes what that a unit
     behind it holds in the next cycle, and without a row of its own between, that is what another
-    memory's rows take, and so on.
+    memory's rows take, and so on. They are a multiple of ``shared``, too, which share multipliers.
     """
 
     def cost(group_rows: int) -> tuple[int, int]:
@@ -326,6 +319,6 @@ def _group_rows(rows: int, row_bits: int, lanes: int, depth: int, unit: int, dev
         return count, -group_rows
 
     least = min(2 * unit, rows)
-    multiples = range(least, rows + 1, unit)
+    multiples = [n for n in range(least, rows + 1, unit) if n % shared == 0]
     candidates = [n for n in multiples if n == least or n * lanes <= MOST_GROUPED]
     return min(candidates, key=cost)

@@ -147,7 +147,7 @@ def tap_foldings(size: T, layer: AnyArray, device: Device) -> Iterator[T]:
         kept = _kept_passes(plain, layer, device)
         weight_words = plain.array(layer, device).depth
         for kind in multiplier_choices(
-            size.lanes * size.taps, layer.source.bits, layer.w_bits, weight_words, device
+            (size.lanes * size.taps, 0), layer.source.bits, layer.w_bits, weight_words, device
         ):
             depth = 0 if size.lines else least_depth(view.window)
             folding = replace(plain, **kind, kept_passes=kept, depth=depth)

@@ -75,6 +75,7 @@ def test_weights_are_those_of_the_parts(family):
         for part in concrete(parts.Part)
         # what consists of parts takes what these take
         if part.__module__.startswith("nnef_hw.parts.") and hasattr(part, "costs")
+        if part.is_made_for(family)
     }
 
 

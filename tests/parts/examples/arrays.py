@@ -110,6 +110,29 @@ FAST = {
         (4, 3), {"lanes": 6, "rows": 2, "group_rows": 2, "x_bits": 1, "w_bits": 4, "acc_bits": 9},
     ),
 }  # fmt: skip
+PACKED = {
+    "a unit": ((4, 5), {"rows": 2, "group_rows": 2}),
+    "odd lanes, odd channels": (
+        (7, 4), {"lanes": 5, "rows": 4, "group_rows": 2, "x_signed": True, "weight_delay": 1},
+    ),
+    "a section": ((6, 3), {"lanes": 8, "rows": 4, "group_rows": 4, "weight_delay": 1}),
+    "sections": ((4, 3), {"lanes": 10, "rows": 4, "group_rows": 2}),
+    "sections, signed": (
+        (5, 4), {"lanes": 17, "rows": 2, "group_rows": 2, "x_signed": True, "acc_bits": 17},
+    ),
+    "many sections": ((4, 2), {"lanes": 36, "rows": 4, "group_rows": 2, "x_bits": 7}),
+    "groups, pairs of sums": (
+        (14, 5), {"lanes": 4, "rows": 10, "group_rows": 4, "weight_delay": 1, "out_lanes": 2},
+    ),
+    "narrow weights, wrapping": (
+        (6, 20), {"lanes": 4, "rows": 4, "group_rows": 2, "w_bits": 3, "acc_bits": 10},
+    ),
+    "bits": (
+        (4, 3), {"lanes": 6, "rows": 2, "group_rows": 2, "x_bits": 1, "w_bits": 2, "acc_bits": 9},
+    ),
+    "wide sums": ((4, 3), {"lanes": 3, "rows": 2, "group_rows": 2, "acc_bits": 26}),
+    "weights in logic": ((6, 5), {"rows": 4, "group_rows": 2, "style": "logic"}),
+}  # fmt: skip
 MARKED = {
     "x_bits": 1, "x_signed": False, "w_bits": 2, "acc_bits": 3, "in_dsp": False,
     "weights": parts.WeightRom(ram=RAM, style="logic"),
@@ -136,6 +159,20 @@ def proved_systolic(
     )  # fmt: skip
 
 
+def packed(channels, words, common_in_dsp=0, **fields):
+    """An array whose weights are at both ends, next to each other in rows and lanes."""
+    fields = {"w_bits": 4, "lanes": 2, **fields}
+    lanes, top = fields["lanes"], (1 << fields["w_bits"] - 1) - 1
+    rng = np.random.default_rng((channels, words, lanes))
+    weights = rng.integers(-top, top + 1, (channels, words, lanes))
+    weights[:2] = rng.choice([-top, top], (2, words, lanes))
+    weights[2:4] = [[[-top]], [[top]]]
+    units = fields["rows"] // 2 * -(-lanes // 2)
+    return systolic(
+        channels, words, parts.PackedArray, weights=weights, in_dsp=units + common_in_dsp, **fields
+    )
+
+
 ARRAYS: Mapping[str, Mapping[str, Example]] = {
     "SystolicArray": {
         **swept(
@@ -160,6 +197,21 @@ ARRAYS: Mapping[str, Mapping[str, Example]] = {
         },
         "cocotb": systolic(8, 6, **SHAPES["partial pass and group"][1], in_dsp=10,
                            verilog=("cocotb",)),
+    },
+    "PackedArray": {
+        **swept(
+            lambda of, fields, kept: packed(*of, **fields, kept_passes=kept), PACKED, [1, 2],
+        ),
+        **{
+            f"verilog, {name}": packed(
+                *PACKED[name][0], **PACKED[name][1], kept_passes=kept, common_in_dsp=in_dsp,
+                verilog=VERILATED,
+            )
+            for name, in_dsp, kept in [
+                ("odd lanes, odd channels", 1, 1), ("sections", 5, 2), ("bits", 0, 2),
+                ("wide sums", 0, 1),
+            ]
+        },
     },
     "FastArray": {
         **swept(
@@ -240,4 +292,29 @@ def large_fast_arrays(device):
         )  # fmt: skip
 
 
-MEASURED: Measured = {"array": large_arrays, "fast array": large_fast_arrays}
+LARGE_PACKED = [
+    (16, 72, 2, 2, 2, 1, 18), (16, 72, 4, 4, 2, 1, 18), (16, 72, 4, 8, 2, 2, 20),
+    (16, 72, 8, 8, 2, 1, 20), (16, 72, 8, 8, 8, 2, 18), (16, 72, 8, 4, 4, 2, 18),
+    (16, 72, 4, 6, 2, 1, 20), (16, 72, 16, 8, 2, 2, 20), (16, 72, 4, 16, 2, 1, 20),
+    (16, 72, 8, 2, 8, 2, 16), (64, 144, 2, 4, 2, 1, 20), (8, 8, 4, 4, 2, 1, 18, "logic"),
+    (8, 16, 4, 4, 4, 1, 18, "logic"), (32, 12, 8, 4, 4, 2, 18, "logic"),
+]  # fmt: skip
+"""Channels, words, rows, lanes, rows of a group, passes kept, bits of sums, style of weights."""
+
+
+def large_packed_arrays(device):
+    if not parts.PackedArray.is_made_for(device.family):
+        return
+    rng = np.random.default_rng(0)
+    for channels, words, rows, lanes, group_rows, kept, acc_bits, *style in LARGE_PACKED:
+        yield systolic(
+            channels, words, parts.PackedArray, *style, rows=rows, lanes=lanes,
+            weights=noise_of(rng, (channels, words, lanes), 4, 0.5), group_rows=group_rows,
+            kept_passes=kept, w_bits=4, acc_bits=acc_bits, ram=device.ram,
+            in_dsp=parts.PackedArray.multipliers_of(rows, lanes), weight_delay=device.weight_delay,
+        )  # fmt: skip
+
+
+MEASURED: Measured = {
+    "array": large_arrays, "fast array": large_fast_arrays, "packed array": large_packed_arrays
+}  # fmt: skip

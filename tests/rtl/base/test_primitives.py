@@ -12,7 +12,12 @@ import nnef_hw.sim
 from nnef_hw.hardware.devices import find_device
 from nnef_hw.hardware.families import FAMILIES
 from nnef_hw.place.toolchain import toolchain_of
-from nnef_hw.rtl.base.primitives import ENGINE_PRIMITIVES, PRIMITIVES, WIDE_PRIMITIVES
+from nnef_hw.rtl.base.primitives import (
+    ENGINE_PRIMITIVES,
+    PACKED_PRIMITIVES,
+    PRIMITIVES,
+    WIDE_PRIMITIVES,
+)
 from nnef_hw.sim.verilator import build_model
 
 MODELS = Path(nnef_hw.sim.__file__).parent / "models"
@@ -103,6 +108,19 @@ def cell_models(pattern, names):
     )
 
 
+def check_blocks(verilog, harness, family, folder):
+    """Run a harness on Verilog with a family's DSP blocks: it says nothing unless all is right."""
+    source = folder / "main.cpp"
+    source.write_text(harness)
+    verilog += "".join((MODELS / name).read_text() for name in OURS.get(family, ()))
+    verilog += cell_models(*CELLS[family])
+
+    model = build_model(verilog, harness=source, defines=MACROS[family])
+
+    result = subprocess.run([model.executable], capture_output=True, text=True)
+    assert (result.stdout, result.returncode) == ("", 0)
+
+
 @pytest.mark.verilator
 @pytest.mark.parametrize(
     ("digits", "width", "family", "signed"),
@@ -172,16 +190,7 @@ int main() {
 @pytest.mark.parametrize("family", [family for family in CELLS if family != "ice40"])
 def test_product_pairs(family, tmp_path):
     """Of the models of DSP blocks that are ours; those of yosys run in the netlists of networks."""
-    harness = tmp_path / "main.cpp"
-    harness.write_text(PAIR_HARNESS)
-    verilog = PAIR + PRIMITIVES.read_text()
-    verilog += "".join((MODELS / name).read_text() for name in OURS.get(family, ()))
-    verilog += cell_models(*CELLS[family])
-
-    model = build_model(verilog, harness=harness, defines=MACROS[family])
-
-    result = subprocess.run([model.executable], capture_output=True, text=True)
-    assert (result.stdout, result.returncode) == ("", 0)
+    check_blocks(PAIR + PRIMITIVES.read_text(), PAIR_HARNESS, family, tmp_path)
 
 
 NARROW = """
@@ -228,16 +237,8 @@ int main() {{
 def test_narrow_weights_share_a_dsp_block(tmp_path):
     """Every two codes and every two weights, in the one family whose block takes both."""
     bits = find_device("xc7a35t").family.paired_weight_bits
-    harness = tmp_path / "main.cpp"
-    harness.write_text(NARROW_HARNESS.format(bits=bits))
     verilog = NARROW.format(bits=bits) + PRIMITIVES.read_text()
-    verilog += "".join((MODELS / name).read_text() for name in OURS["amd7"])
-    verilog += cell_models(*CELLS["amd7"])
-
-    model = build_model(verilog, harness=harness, defines=MACROS["amd7"])
-
-    result = subprocess.run([model.executable], capture_output=True, text=True)
-    assert (result.stdout, result.returncode) == ("", 0)
+    check_blocks(verilog, NARROW_HARNESS.format(bits=bits), "amd7", tmp_path)
 
 
 SUMS = """
@@ -278,16 +279,65 @@ int main() {
 @pytest.mark.verilator
 @pytest.mark.parametrize("family", [family for family in CELLS if family != "ice40"])
 def test_products_of_sums(family, tmp_path):
-    harness = tmp_path / "main.cpp"
-    harness.write_text(SUMS_HARNESS)
-    verilog = SUMS + PRIMITIVES.read_text()
-    verilog += "".join((MODELS / name).read_text() for name in OURS.get(family, ()))
-    verilog += cell_models(*CELLS[family])
+    check_blocks(SUMS + PRIMITIVES.read_text(), SUMS_HARNESS, family, tmp_path)
 
-    model = build_model(verilog, harness=harness, defines=MACROS[family])
 
-    result = subprocess.run([model.executable], capture_output=True, text=True)
-    assert (result.stdout, result.returncode) == ("", 0)
+PACKED = """
+/* verilator lint_off PINMISSING */
+module top (input clk, input [31:0] operands, output [35:0] product);
+    nnef_hw_packed_product #(.WIDTH(36)) a (
+        .clk(clk), .x0(operands[7:0]), .x1(operands[15:8]), .w0(operands[19:16]),
+        .w1(operands[23:20]), .v0(operands[27:24]), .v1(operands[31:28]), .p(product));
+endmodule
+"""
+PACKED_HARNESS = """
+#include "Vtop.h"
+int main() {
+    Vtop top;
+    const unsigned codes[] = {0x80, 0x7f, 0, 0xff}, weights[] = {9, 7, 0, 15};
+    unsigned long long seen[3] = {0, 0, 0}, state = 1;
+    for (int step = 0; step < 200000; ++step) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        unsigned operands = state >> 32;
+        if (step < 4096) {  // the ends of every range, each with each other
+            operands = codes[step & 3] | codes[step >> 2 & 3] << 8;
+            for (int k = 0; k < 4; ++k)
+                operands |= weights[step >> (4 + 2 * k) & 3] << (16 + 4 * k);
+        }
+        for (int k = 16; k < 32; k += 4)  // a weight of -8 is another one
+            if ((operands >> k & 15) == 8) operands ^= 4u << k;
+        top.operands = operands;
+        top.clk = 0; top.eval();
+        top.clk = 1; top.eval();
+        seen[2] = seen[1]; seen[1] = seen[0]; seen[0] = operands;
+        const long long x0 = static_cast<signed char>(seen[2]);
+        const long long x1 = static_cast<signed char>(seen[2] >> 8);
+        long long w[4];
+        for (int k = 0; k < 4; ++k) {
+            w[k] = seen[2] >> (16 + 4 * k) & 15;
+            w[k] -= w[k] > 7 ? 16 : 0;
+        }
+        const long long expected = (x0 + w[1] + 16384 * w[3]) * (x1 + w[0] + 16384 * w[2]);
+        if (step > 3 && top.product != (expected & 0xfffffffff)) {
+            std::printf("wrong for %08x: %09llx", unsigned(seen[2]), (long long) top.product);
+            return 1;
+        }
+    }
+}
+"""
+
+
+@pytest.mark.verilator
+@pytest.mark.parametrize(
+    "family", ["behaviour", *(x.name for x in FAMILIES if x.packed_weight_bits)]
+)
+def test_packed_products(family, tmp_path):
+    check_blocks(
+        PACKED + PRIMITIVES.read_text() + PACKED_PRIMITIVES.read_text(),
+        PACKED_HARNESS,
+        family,
+        tmp_path,
+    )
 
 
 WIDE = """
