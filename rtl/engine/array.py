@@ -188,17 +188,18 @@ class EngineArray(wiring.Component):
             code = self.codes.word_select(lane, CODE_BITS)
             if inverted is not None:
                 code = code ^ inverted
-            best = Signal(CODE_BITS, name=f"best{lane}", reset_less=True)
-            with m.If(reading.valid & (reading.fresh | (code > best))):
-                m.d.sync += best.eq(code)
+            # 255 less the greatest code: a code is greater if both add up to more than 255, which
+            # no family has to invert anything for.
+            below = Signal(CODE_BITS, name=f"below{lane}", reset_less=True)
+            with m.If(reading.valid & (reading.fresh | (code + below)[CODE_BITS])):
+                m.d.sync += below.eq(~code)
             # As late as the sums are.
             cycles = part.pipeline.keep_stage(by_lane=True) - part.pipeline.operand_stage
             for n in range(cycles - 1):
-                later = Signal.like(best, name=f"best{lane}_{n}", reset_less=True)
-                m.d.sync += later.eq(best)
-                best = later
-            if inverted is not None:
-                best = best ^ inverted
+                later = Signal.like(below, name=f"below{lane}_{n}", reset_less=True)
+                m.d.sync += later.eq(below)
+                below = later
+            best = ~below if inverted is None else ~below ^ inverted
             kept[lane] = Mux(self.takes_maximum, best << 6, sums[lane])
         return kept
 
@@ -214,10 +215,12 @@ class EngineArray(wiring.Component):
             at_once = ~self.adds if hasattr(self, "adds") else Const(0)
             m.d.sync += tick.eq(Mux(keep | at_once, 0, tick + 1))
             leaves, moves = tick == 0, at_once | (tick == pace - 1)
+        # Sums that are subtracted from biases are kept inverted, which takes no LUTs of their own.
+        inverted = Const(-1 if part.has(Matrices) else 0, signed(acc_bits))
         with m.If(keep | moves):
             for n, total in enumerate(kept):
                 following = kept[n + together] if n + together < part.array.rows else total
-                m.d.sync += total.eq(Mux(keep, sums[n], following))
+                m.d.sync += total.eq(Mux(keep, sums[n] ^ inverted, following))
 
         place, next_constant = self._place(m)
         remaining = Signal(part.layout.bits("results"))
@@ -266,7 +269,7 @@ class EngineArray(wiring.Component):
             self.result.last.eq(lane == last_lane),
             self.result.constant.eq(constant),
             self.result.write.eq(write),
-            *(self.result.accs[n].eq(kept[n]) for n in range(together)),
+            *(self.result.accs[n].eq(kept[n] ^ inverted) for n in range(together)),
         ]
 
     def _place(self, m):

@@ -172,9 +172,15 @@ class EnginePassage(wiring.Component):
         m.d.sync += [
             self.write_enable.eq(grants),
             self.write_address.eq(writes.address),
-            self.write_data.eq(Array(words)[writes.way] if ways > 1 else words[0]),
             self.done.eq(grants & writes.is_final),
         ]
+        if ways > 1:
+            m.d.sync += self.write_data.eq(Array(words)[writes.way])
+        else:
+            # As it is written, only the first code of the next word may be there.
+            first = Signal(CODE_BITS, name="first_code", reset_less=True)
+            m.d.sync += first.eq(words[0][:CODE_BITS])
+            m.d.comb += self.write_data.eq(Cat(first, words[0][CODE_BITS:]))
         return m
 
     def _words(self, m, n, issued, arrives):

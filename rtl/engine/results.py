@@ -97,10 +97,15 @@ class EngineRequantizer(wiring.Component):
         for n in range(part.array.results):
             constant = constants.word_select(n, part.constant_bits)
             bias, above = constant[: part.array.acc_bits], constant[part.array.acc_bits :]
-            acc = delayed(m, self.i.accs[n], part.pipeline.constant_cycles - 1, name=f"sum{n}_")
+            late = part.pipeline.constant_cycles - 1
             if part.has(Matrices):
-                bias = self._saved_bias(m, n, acc, bias)
-            code = self._code(m, platform, n, acc, bias.as_signed(), above)
+                inverted = delayed(m, ~self.i.accs[n], late, name=f"sum{n}_")
+                bias = self._saved_bias(m, n, inverted, bias)
+                # As they come from the array, sums need no LUTs that invert them.
+                biased = ~(inverted - bias.as_signed())
+            else:
+                biased = delayed(m, self.i.accs[n], late, name=f"sum{n}_") + bias.as_signed()
+            code = self._code(m, platform, n, biased[: part.array.acc_bits].as_signed(), above)
             m.d.comb += self.o.codes[n].eq(code)
         if part.has(Matrices):
             self._save(m)
@@ -139,10 +144,10 @@ class EngineRequantizer(wiring.Component):
             m.d.sync += leaving.eq(leaving + 1)
         return Array(places)[leaving]
 
-    def _saved_bias(self, m, place, acc, bias):
+    def _saved_bias(self, m, place, inverted, bias):
         """Return the bias of one of the results, or that less a sum of weights, which is saved."""
         difference = Signal.like(bias, name=f"difference{place}", reset_less=True)
-        m.d.sync += difference.eq(bias - acc)
+        m.d.sync += difference.eq(bias + inverted + 1)
         m.d.comb += self._differences.word_select(place, len(bias)).eq(difference)
         takes = self.parameters.contracts & self.parameters.measures
         return Mux(takes, self._saved.word_select(place, len(bias)), bias)
@@ -163,15 +168,14 @@ class EngineRequantizer(wiring.Component):
             memory.write_enable.eq(delayed(m, self.i.saves, cycles, name="saves", is_flag=True)),
         ]
 
-    def _code(self, m, platform, place, acc, bias, above):
-        """Return the code of one of the results."""
+    def _code(self, m, platform, place, biased, above):
+        """Return the code of one of the results, its bias included."""
         part = self.part
         # What belongs to the first one has the plain names.
         own = f"_{place}" if place else ""
         factor = above[: part.requantizer.factor_bits]
         shift = above[part.requantizer.factor_bits :]
 
-        biased = (acc + bias)[: part.array.acc_bits].as_signed()
         operand = Signal(signed(part.array.acc_bits + part.requantizer.extra_bits), reset_less=True)
         factor_bits = part.requantizer.stages * part.requantizer.digit_bits
         rounding = part.find(SecondRounding)
