@@ -4,6 +4,7 @@ The models of the cells are yosys's own, among them SB_MAC16 and SB_RAM40_4K; th
 MULT18X18D and DP16KD, and of the multipliers and block RAMs of Gowin, Arora V and AMD, are ours.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,8 @@ from nnef_hw.boards import find_board
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.flow.fixed import fix_model
 from nnef_hw.frontend import load
+from nnef_hw.passes import simplify
+from nnef_hw.quantize import quantize
 from nnef_hw.quantize.calibration.scheme import Scheme
 from nnef_hw.reference import quantize_inputs, run_fixed
 from nnef_hw.run.netlist import mapped_verilog
@@ -20,6 +23,7 @@ from nnef_hw.run.rtl import run_rtl
 from nnef_hw.samples.samples import load_samples
 from nnef_hw.streaming.hardware.accelerator import Accelerator
 from nnef_hw.streaming.search.solver import schedule
+from nnef_hw.testing import GraphBuilder
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "digits_cnn"
 
@@ -60,6 +64,30 @@ def test_cells_with_two_products_of_narrow_weights_match_the_fixed_model():
     blocks = mapped.count("  DSP48E1 #(")
     assert blocks == sum(block.resources.dsp for block in plan.blocks)
     assert 2 * blocks >= sum(block.in_dsp for block in plan.blocks) > blocks
+
+
+@pytest.mark.nightly
+@pytest.mark.synth
+@pytest.mark.verilator
+@pytest.mark.parametrize(
+    ("board", "cell"), [("ulx3s_85f", "MULT18X18D"), ("arty_a7_35", "DSP48E1")]
+)
+def test_cells_with_four_products_of_narrow_weights_match_the_fixed_model(board, cell, rng):
+    g = GraphBuilder()
+    x = g.input("x", [1, 8, 6, 6])
+    shape = {"border": "constant", "padding": [(1, 1), (1, 1)], "stride": [1, 1]}
+    shape |= {"dilation": [1, 1], "groups": 1}
+    y = g.op("relu", g.op("conv", x, rng.normal(size=[16, 8, 3, 3]), 0.0, **shape))
+    y = g.op("conv", y, rng.normal(size=[12, 16, 3, 3]), 0.3, **shape)
+    inputs = {"x": rng.normal(size=(8, 1, 8, 6, 6))}
+    fixed = quantize(simplify(g.build(y)), inputs, Scheme(weight_bits=4))
+    target = find_board(board)
+    target = replace(target, device=replace(target.device, lut=5000, dsp=20))
+
+    plan, mapped = netlist_equals_the_model(fixed, target, {"x": inputs["x"].reshape(8, 8, 6, 6)})
+
+    assert {block.folding.products_per_multiplier for block in plan.blocks} == {4}
+    assert mapped.count(f"  {cell} #(") == sum(block.resources.dsp for block in plan.blocks)
 
 
 def netlist_equals_the_model(fixed, target, inputs, **wanted):
