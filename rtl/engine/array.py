@@ -216,11 +216,11 @@ class EngineArray(wiring.Component):
             m.d.sync += tick.eq(Mux(keep | at_once, 0, tick + 1))
             leaves, moves = tick == 0, at_once | (tick == pace - 1)
         # Sums that are subtracted from biases are kept inverted, which takes no LUTs of their own.
-        inverted = Const(-1 if part.has(Matrices) else 0, signed(acc_bits))
+        inverts = part.has(Matrices)
         with m.If(keep | moves):
             for n, total in enumerate(kept):
                 following = kept[n + together] if n + together < part.array.rows else total
-                m.d.sync += total.eq(Mux(keep, sums[n] ^ inverted, following))
+                m.d.sync += total.eq(Mux(keep, ~sums[n] if inverts else sums[n], following))
 
         place, next_constant = self._place(m)
         remaining = Signal(part.layout.bits("results"))
@@ -269,7 +269,8 @@ class EngineArray(wiring.Component):
             self.result.last.eq(lane == last_lane),
             self.result.constant.eq(constant),
             self.result.write.eq(write),
-            *(self.result.accs[n].eq(kept[n] ^ inverted) for n in range(together)),
+            *(acc.eq(~total if inverts else total)
+              for acc, total in zip(self.result.accs, kept[:together], strict=True)),
         ]
 
     def _place(self, m):

@@ -53,6 +53,41 @@ module SDPX9B (
 endmodule
 
 // Constants that two addresses read: nothing is written into it.
+module nnef_hw_arora_constants #(
+    parameter BYTE = 9, WIDTH_A = 18, WIDTH_B = 18, HAS_MODEL = 1,
+    parameter [2048*BYTE-1:0] CONTENTS = 0
+) (
+    input clk_a, read_a, clk_b, read_b, changes,
+    input [13:0] address_a, address_b,
+    output [2*BYTE-1:0] q_a, q_b
+);
+    initial
+        if (!HAS_MODEL) begin
+            $display("DPB or DPX9B: a mode without a model");
+            $fatal;
+        end
+    always @(posedge clk_a)
+        if (changes) begin
+            $display("DPB or DPX9B: a mode without a model");
+            $fatal;
+        end
+    wire [4*BYTE-1:0] a, b;
+    nnef_hw_gowin_ram #(
+        .BYTE(BYTE), .WRITE_WIDTH(WIDTH_A), .READ_WIDTH(WIDTH_A), .CONTENTS(CONTENTS)
+    ) first (
+        .write_clk(clk_a), .write(1'b0), .write_address(address_a), .d({4*BYTE{1'b0}}),
+        .read_clk(clk_a), .read(read_a), .reset(1'b0), .read_address(address_a), .q(a)
+    );
+    nnef_hw_gowin_ram #(
+        .BYTE(BYTE), .WRITE_WIDTH(WIDTH_B), .READ_WIDTH(WIDTH_B), .CONTENTS(CONTENTS)
+    ) second (
+        .write_clk(clk_b), .write(1'b0), .write_address(address_b), .d({4*BYTE{1'b0}}),
+        .read_clk(clk_b), .read(read_b), .reset(1'b0), .read_address(address_b), .q(b)
+    );
+    assign q_a = a[2*BYTE-1:0];
+    assign q_b = b[2*BYTE-1:0];
+endmodule
+
 module DPX9B (
     input CLKA, CEA, OCEA, RESETA, WREA, CLKB, CEB, OCEB, RESETB, WREB,
     input [13:0] ADA, ADB,
@@ -65,33 +100,15 @@ module DPX9B (
     parameter BLK_SEL_0 = 3'b000, BLK_SEL_1 = 3'b000, RESET_MODE = "SYNC";
     `NNEF_HW_GOWIN_CONTENTS(288)
 
-    initial
-        if (READ_MODE0 != 0 || READ_MODE1 != 0 || BLK_SEL_0 != 0 || BLK_SEL_1 != 0) begin
-            $display("DPX9B: a mode without a model");
-            $fatal;
-        end
-    always @(posedge CLKA)
-        if (WREA || WREB || RESETA || RESETB) begin
-            $display("DPX9B: a mode without a model");
-            $fatal;
-        end
-    wire [35:0] a, b;
-    nnef_hw_gowin_ram #(
-        .BYTE(9), .WRITE_WIDTH(BIT_WIDTH_0), .READ_WIDTH(BIT_WIDTH_0),
+    nnef_hw_arora_constants #(
+        .BYTE(9), .WIDTH_A(BIT_WIDTH_0), .WIDTH_B(BIT_WIDTH_1),
+        .HAS_MODEL(READ_MODE0 == 0 && READ_MODE1 == 0 && BLK_SEL_0 == 0 && BLK_SEL_1 == 0),
         .CONTENTS(`NNEF_HW_GOWIN_ALL_CONTENTS)
-    ) first (
-        .write_clk(CLKA), .write(1'b0), .write_address(ADA), .d(36'b0),
-        .read_clk(CLKA), .read(CEA & ~|BLKSELA), .reset(1'b0), .read_address(ADA), .q(a)
+    ) constants (
+        .clk_a(CLKA), .read_a(CEA & ~|BLKSELA), .address_a(ADA), .q_a(DOA),
+        .clk_b(CLKB), .read_b(CEB & ~|BLKSELB), .address_b(ADB), .q_b(DOB),
+        .changes(WREA | WREB | RESETA | RESETB)
     );
-    nnef_hw_gowin_ram #(
-        .BYTE(9), .WRITE_WIDTH(BIT_WIDTH_1), .READ_WIDTH(BIT_WIDTH_1),
-        .CONTENTS(`NNEF_HW_GOWIN_ALL_CONTENTS)
-    ) second (
-        .write_clk(CLKB), .write(1'b0), .write_address(ADB), .d(36'b0),
-        .read_clk(CLKB), .read(CEB & ~|BLKSELB), .reset(1'b0), .read_address(ADB), .q(b)
-    );
-    assign DOA = a[17:0];
-    assign DOB = b[17:0];
 endmodule
 
 // The same with words of up to 8 bits.
@@ -107,33 +124,15 @@ module DPB (
     parameter BLK_SEL_0 = 3'b000, BLK_SEL_1 = 3'b000, RESET_MODE = "SYNC";
     `NNEF_HW_GOWIN_CONTENTS(256)
 
-    initial
-        if (READ_MODE0 != 0 || READ_MODE1 != 0 || BLK_SEL_0 != 0 || BLK_SEL_1 != 0) begin
-            $display("DPB: a mode without a model");
-            $fatal;
-        end
-    always @(posedge CLKA)
-        if (WREA || WREB || RESETA || RESETB) begin
-            $display("DPB: a mode without a model");
-            $fatal;
-        end
-    wire [31:0] a, b;
-    nnef_hw_gowin_ram #(
-        .BYTE(8), .WRITE_WIDTH(BIT_WIDTH_0), .READ_WIDTH(BIT_WIDTH_0),
+    nnef_hw_arora_constants #(
+        .BYTE(8), .WIDTH_A(BIT_WIDTH_0), .WIDTH_B(BIT_WIDTH_1),
+        .HAS_MODEL(READ_MODE0 == 0 && READ_MODE1 == 0 && BLK_SEL_0 == 0 && BLK_SEL_1 == 0),
         .CONTENTS(`NNEF_HW_GOWIN_ALL_CONTENTS)
-    ) first (
-        .write_clk(CLKA), .write(1'b0), .write_address(ADA), .d(32'b0),
-        .read_clk(CLKA), .read(CEA & ~|BLKSELA), .reset(1'b0), .read_address(ADA), .q(a)
+    ) constants (
+        .clk_a(CLKA), .read_a(CEA & ~|BLKSELA), .address_a(ADA), .q_a(DOA),
+        .clk_b(CLKB), .read_b(CEB & ~|BLKSELB), .address_b(ADB), .q_b(DOB),
+        .changes(WREA | WREB | RESETA | RESETB)
     );
-    nnef_hw_gowin_ram #(
-        .BYTE(8), .WRITE_WIDTH(BIT_WIDTH_1), .READ_WIDTH(BIT_WIDTH_1),
-        .CONTENTS(`NNEF_HW_GOWIN_ALL_CONTENTS)
-    ) second (
-        .write_clk(CLKB), .write(1'b0), .write_address(ADB), .d(32'b0),
-        .read_clk(CLKB), .read(CEB & ~|BLKSELB), .reset(1'b0), .read_address(ADB), .q(b)
-    );
-    assign DOA = a[15:0];
-    assign DOB = b[15:0];
 endmodule
 
 // A product of two factors with signs; a register of operands or product takes CLK[0], or is left out.

@@ -202,6 +202,7 @@ def test_constants_of_arora_that_two_addresses_read(rng, cell, width):
     [
         ("gowin", "MULT9X9", ".PIPE_REG(1'b1)"), ("gowin", "SDPX9B", ".READ_MODE(1'b1)"),
         ("gowin", "SPX9", ".WRITE_MODE(2'b01)"), ("arora", "SDPX9B", ".READ_MODE(1'b1)"),
+        ("arora", "DPB", ".READ_MODE1(1'b1)"), ("arora", "DPX9B", ".BLK_SEL_0(3'b001)"),
         ("arora", "MULT12X12", '.PREG_CLK("CLK0")'), ("arora", "MULT12X12", '.AREG_CE("CE1")'),
     ],
 )  # fmt: skip
