@@ -20,7 +20,10 @@ from nnef_hw.parts.base.timing import Process, Stream
 from nnef_hw.parts.base.untyped import Content, Hardware
 from nnef_hw.parts.windows.passes import window_cycles
 
-__all__ = ["ArrayPart", "SystolicArray", "tree_bits"]
+__all__ = ["DSP_BITS", "ArrayPart", "SystolicArray", "tree_bits"]
+
+DSP_BITS = 8
+"""Widest codes and weights that a DSP block takes, of a product of two and of two sums."""
 
 SHORT_SHARE = 0.36
 """LUTs of a multiplier with at most two weights, as a share of any other's."""

@@ -10,13 +10,11 @@ from numpy.typing import NDArray
 
 from nnef_hw.arithmetic.numerics import IntArray
 from nnef_hw.hardware.devices import Device
-from nnef_hw.parts.arrays.array import SystolicArray, tree_bits
+from nnef_hw.parts.arrays.array import DSP_BITS, SystolicArray, tree_bits
 from nnef_hw.parts.base.part import LogicProducts
 
 __all__ = ["FastArray", "fast_offsets"]
 
-FACTOR_BITS = 8
-"""Widest codes and weights of which a DSP block multiplies sums."""
 MOST_FAST = 0.8
 """Most multipliers of a fast inner product, for each one that it takes the place of."""
 
@@ -47,7 +45,7 @@ class FastArray(SystolicArray):
         del weights
         # a block that makes two products anyway needs no sums of factors
         has_pairs = w_bits <= device.family.paired_weight_bits
-        is_narrow = max(x_bits, w_bits) <= FACTOR_BITS
+        is_narrow = max(x_bits, w_bits) <= DSP_BITS
         return device.sums_per_dsp > 0 and is_narrow and not has_pairs
 
     @classmethod

@@ -17,7 +17,7 @@ from nnef_hw.arithmetic.tflite.numerics import TfliteRequant
 from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.window import Window
 from nnef_hw.parts import Part, WindowPart
-from nnef_hw.parts.arrays.array import ArrayPart
+from nnef_hw.parts.arrays.array import DSP_BITS, ArrayPart
 from nnef_hw.parts.arrays.weights import WeightRom
 from nnef_hw.parts.streams.stream import Skid, SumQueue
 from nnef_hw.parts.streams.width import Pack
@@ -31,7 +31,6 @@ from nnef_hw.streaming.layers.requantize import (
 )
 
 __all__ = [
-    "DSP_BITS",
     "AnyArray",
     "AnyFilter",
     "AnySumming",
@@ -42,9 +41,6 @@ __all__ = [
     "multiplier_choices",
     "stored_bits",
 ]
-
-DSP_BITS = 8
-"""Widest codes and weights that a DSP block's 8x8 product takes."""
 
 
 @dataclass(frozen=True, kw_only=True)

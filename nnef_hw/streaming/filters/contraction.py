@@ -14,13 +14,13 @@ from nnef_hw.hardware.geometry.contraction import Contraction
 from nnef_hw.hardware.geometry.window import Window
 from nnef_hw.ir import layers
 from nnef_hw.parts import Part
-from nnef_hw.parts.arrays.array import SystolicArray
+from nnef_hw.parts.arrays.array import DSP_BITS, SystolicArray
 from nnef_hw.parts.arrays.contraction import ContractionArray
 from nnef_hw.parts.arrays.weight_writer import RowWriter, WeightWriter, divides_places
 from nnef_hw.parts.arrays.weights import WeightMemory
 from nnef_hw.parts.streams.width import Pack
 from nnef_hw.parts.windows.linebuffer import LineBuffer
-from nnef_hw.streaming.filters.arrays import DSP_BITS, ArrayFolding, SummingLayer
+from nnef_hw.streaming.filters.arrays import ArrayFolding, SummingLayer
 from nnef_hw.streaming.filters.systolic import MOST_GROUPED, array_sizes
 from nnef_hw.streaming.layers.kept import depends_on
 from nnef_hw.streaming.layers.layer import Contents, StreamContext, lowers
