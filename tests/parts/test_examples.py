@@ -7,7 +7,7 @@ import pytest
 from example_bench import Bench
 
 from examples import EXAMPLES, MEASURED
-from nnef_hw.hardware.devices import UP5K
+from nnef_hw.hardware.devices import ECP5_85K, GW2AR_18C, GW5A_25A, UP5K, XC7A35T
 from nnef_hw.parts import Part
 
 NIGHTLY = pytest.mark.nightly
@@ -71,10 +71,13 @@ def test_every_part_has_an_example_or_says_why_not():
 
 
 def test_every_part_names_sizes_to_measure():
-    for costs in {kind.costs for kind in concrete(Part) if hasattr(kind, "costs")}:
+    priced = [kind for kind in concrete(Part) if hasattr(kind, "costs")]
+    for costs in {kind.costs for kind in priced}:
         assert costs in MEASURED, f"`MEASURED` in tests/parts/examples has no sizes of {costs!r}"
-    for costs, sizes in MEASURED.items():
-        assert {example.part.costs for example in sizes(UP5K)} == {costs}
+    for device in (UP5K, ECP5_85K, GW2AR_18C, GW5A_25A, XC7A35T):
+        made = {kind.costs for kind in priced if kind.is_made_for(device.family)}
+        for costs, sizes in MEASURED.items():
+            assert {example.part.costs for example in sizes(device)} == {costs} & made, device.name
 
 
 def test_examples_stand_under_their_part():
