@@ -14,6 +14,7 @@ from nnef_hw.parts.arrays.packed_array import PackedArray
 from nnef_hw.parts.arrays.requantizer import AverageRequantizer, Requantizer, TfliteRequantizer
 from nnef_hw.parts.arrays.weight_writer import RowWriter, WeightWriter
 from nnef_hw.parts.arrays.weights import WeightMemory, WeightRom
+from nnef_hw.parts.audio.log_mel import LogMel
 from nnef_hw.parts.audio.micro_frontend import MicroFrontend
 from nnef_hw.parts.base.part import Part, Pipe, WindowPart
 from nnef_hw.parts.functions.argmax import Argmax
@@ -22,7 +23,6 @@ from nnef_hw.parts.functions.corrected_table import CorrectedTable
 from nnef_hw.parts.functions.eltwise import EltwiseExtremum, EltwiseProduct, EltwiseSum
 from nnef_hw.parts.functions.integer_normalize import IntegerNormalize
 from nnef_hw.parts.functions.interpolated_table import InterpolatedTable
-from nnef_hw.parts.functions.log_mel import LogMel
 from nnef_hw.parts.functions.lookup import Lookup
 from nnef_hw.parts.functions.normalize import Normalize
 from nnef_hw.parts.functions.pipelined_softmax import PipelinedSoftmax

@@ -7,29 +7,19 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from nnef_hw import parts
-from nnef_hw.arithmetic.normalization import FACTOR_BITS, OFFSET_BITS, ROOT_BITS
+from nnef_hw.arithmetic.normalization import FACTOR_BITS, OFFSET_BITS
 from nnef_hw.rtl.arrays.requantizer import constants_in_turn
 from nnef_hw.rtl.base.memory import TiledMemory
 from nnef_hw.rtl.base.primitives import (
     delayed,
     lut_product,
-    masked_difference,
     multiply_add,
     restarted_sum,
 )
+from nnef_hw.rtl.functions.inverse_root import RootPort, find_inverse_root, of_lane
 from nnef_hw.rtl.streams.stream import Fifo, beat_layout, check_limits
 
 __all__ = ["Item", "Normalize"]
-
-
-@dataclass
-class _Pixel:
-    """Inputs of the multipliers by pixel: sum, inverse root, exponent; whether it is the last."""
-
-    total: Value
-    root: Value
-    exponent: Value
-    last: Value
 
 
 @dataclass
@@ -49,8 +39,9 @@ class Normalize(wiring.Component):
 
     Golden model: :meth:`nnef_hw.arithmetic.normalization.NormalizeRequant.apply` of ``code - zero
     point``. While a pixel comes in and is summed up, the inverse root of the variance of the one
-    before it is found, bit by bit, and the codes of the one before that are multiplied, a code
-    every ``spacing`` cycles. Codes wait in a memory for two pixels.
+    before it is found, a bit or two per cycle, and the codes of the one before that are multiplied,
+    a beat every ``spacing`` cycles. Codes wait in a memory for two pixels. Codes of a beat are
+    summed up and multiplied side by side.
 
     Two pixels take ``pair_cycles`` of its part if their codes come as fast. A
     :class:`~nnef_hw.rtl.streams.stream.Fifo` of two codes ends the multipliers; they, and the
@@ -96,8 +87,8 @@ class Normalize(wiring.Component):
     @staticmethod
     def _streams(part):
         """Return the members that are streams."""
-        codes = beat_layout(bits=part.bits, signed=part.signed, lanes=1)
-        results = beat_layout(bits=part.out_bits, signed=part.out_signed, lanes=1)
+        codes = beat_layout(bits=part.bits, signed=part.signed, lanes=part.lanes)
+        results = beat_layout(bits=part.out_bits, signed=part.out_signed, lanes=part.lanes)
         return {"i": In(stream.Signature(codes)), "o": Out(stream.Signature(results))}
 
     def elaborate(self, platform):
@@ -115,11 +106,11 @@ class Normalize(wiring.Component):
         return code if self.part.signed else Cat(code[:-1], ~code[-1]).as_signed()
 
     def _position(self, m, advance, *, name):
-        """Return index and bank of a code, which ``advance`` moves on, and whether it is final."""
-        index = Signal(range(self.part.channels), name=f"{name}_index")
+        """Return index and bank of a beat, which ``advance`` moves on, and whether it is final."""
+        index = Signal(range(self.part.beats), name=f"{name}_index")
         bank = Signal(name=f"{name}_bank")
         final = Signal(name=f"{name}_final")
-        m.d.comb += final.eq(index == self.part.channels - 1)
+        m.d.comb += final.eq(index == self.part.beats - 1)
         with m.If(advance):
             m.d.sync += [index.eq(Mux(final, 0, index + 1)), bank.eq(bank ^ final)]
         return index, bank, final
@@ -127,7 +118,6 @@ class Normalize(wiring.Component):
     def _load(self, m, platform, codes):
         """Take pixels into the banks in turn; return their sums, which stay until the next."""
         part = self.part
-        code = self.i.payload.data[0]
         self.filled = filled = [Signal(name=f"filled{n}") for n in range(2)]
         self.last = last = [Signal(name=f"pixel_last{n}", reset_less=True) for n in range(2)]
         accept = Signal()
@@ -136,30 +126,20 @@ class Normalize(wiring.Component):
             self.i.ready.eq(~Mux(bank, filled[1], filled[0])),
             accept.eq(self.i.valid & self.i.ready),
             codes.write_address.eq(Cat(index, bank)),
-            codes.write_data.eq(code),
+            codes.write_data.eq(Cat(self.i.payload.data[n] for n in range(part.lanes))),
             codes.write_enable.eq(accept),
         ]
         for n in range(2):
             with m.If(accept & (bank == n)):
                 m.d.sync += [filled[n].eq(final), last[n].eq(self.i.payload.last)]
 
-        difference = Signal(signed(part.difference_bits), name="difference", reset_less=True)
-        m.d.sync += difference.eq(self._difference(code))
-        # Both halves of the digits at once, then their sum.
-        split = max(1, len(difference) // 4 * 2)
-        halves = []
-        for name, digits in (("low", difference[:split]), ("high", difference[split:].as_signed())):
-            product = lut_product(m, platform, digits, difference, name=f"{name}_product")
-            register = Signal(product.shape(), name=f"{name}_half", reset_less=True)
-            m.d.sync += register.eq(product)
-            halves.append(register)
-        low, high = halves
-        square = Signal(2 * len(difference), name="square", reset_less=True)
-        m.d.sync += square.eq(Cat(low[:split], (low >> split) + high))
-
-        added = delayed(m, difference, 2, name="added")
+        pairs = [self._squared(m, platform, n) for n in range(part.lanes)]
+        added, square = (
+            self._added_up(m, values, name=name)
+            for name, values in zip(("code", "square"), zip(*pairs, strict=True), strict=True)
+        )
         first, valid, ends = (
-            delayed(m, value, 3, name=name, is_flag=name == "adds")
+            delayed(m, value, part.sum_latency - 1, name=name, is_flag=name == "adds")
             for name, value in (("first", index == 0), ("adds", accept), ("ends", accept & final))
         )
         total = Signal(signed(part.sum_bits), name="total", reset_less=True)
@@ -171,113 +151,48 @@ class Normalize(wiring.Component):
             ]
         return total, squares, ends
 
+    def _squared(self, m, platform, lane):
+        """Return the difference of a lane's code and its square, three cycles later."""
+        name = of_lane(lane)
+        difference = Signal(signed(self.part.difference_bits), name=name("difference"),
+                            reset_less=True)
+        m.d.sync += difference.eq(self._difference(self.i.payload.data[lane]))
+        # Both halves of the digits at once, then their sum.
+        split = max(1, len(difference) // 4 * 2)
+        halves = []
+        for half, digits in (("low", difference[:split]), ("high", difference[split:].as_signed())):
+            product = lut_product(m, platform, digits, difference, name=name(f"{half}_product"))
+            register = Signal(product.shape(), name=name(f"{half}_half"), reset_less=True)
+            m.d.sync += register.eq(product)
+            halves.append(register)
+        low, high = halves
+        square = Signal(2 * len(difference), name=name("square"), reset_less=True)
+        m.d.sync += square.eq(Cat(low[:split], (low >> split) + high))
+        return delayed(m, difference, 2, name=name("added")), square
+
+    @staticmethod
+    def _added_up(m, values, *, name):
+        """Return the sum of values, with a register behind every two adders."""
+        level = 0
+        while len(values) > 1:
+            sums = [sum(values[n : n + 4]) for n in range(0, len(values), 4)]
+            values = [Signal(each.shape(), name=f"{name}_sum{level}_{n}", reset_less=True)
+                      for n, each in enumerate(sums)]
+            m.d.sync += [register.eq(each) for register, each in zip(values, sums, strict=True)]
+            level += 1
+        return values[0]
+
     def _find_root(self, m, platform, sums):
         """Find the inverse root of each pixel's variance; return what waits until it is taken."""
-        part = self.part
-        total, squares, ends = sums
-        complete = Signal()
-        width = part.radicand_bits
-        radicand = Signal(width, reset_less=True)
-        kept = Signal.like(total, name="kept_total", reset_less=True)
-        # the sum times a power of two, and its bits that are left
-        moved = Signal(width, name="moved_total", reset_less=True)
-        bits_left = Signal(part.sum_bits, reset_less=True)
-        remainder = Signal(ROOT_BITS + 1, reset_less=True)
-        root = Signal(ROOT_BITS, reset_less=True)
-        inverse = Signal(FACTOR_BITS, reset_less=True)
-        exponent = Signal(range(width // 2 + part.finer), reset_less=True)
-        step = Signal(range(max(part.sum_bits, width // 2, ROOT_BITS)))
-        bank = Signal(name="root_bank")
-        self.taken = taken = Signal()
-        self.rooted = rooted = Signal()
-
-        # A root takes two bits of the radicand at a time, its inverse one of 2**32 - 1.
-        dividing = Signal()
-        digits = Mux(dividing, Cat(Const(1, 1), remainder), Cat(radicand[-2:], remainder))
-        divisor = Mux(dividing, root, Cat(Const(1, 2), root))
-        rest = Signal(signed(ROOT_BITS + 4))
-        fits = Signal()
-        m.d.comb += [rest.eq(digits - divisor), fits.eq(~rest[-1])]
-        following = Mux(fits, rest, digits)
-
-        def count(state, cycles):
-            """Stay for so many cycles."""
-            m.d.sync += step.eq(step + 1)
-            with m.If(step == cycles - 1):
-                m.d.sync += step.eq(0)
-                m.next = state
-
-        with m.FSM():
-            with m.State("IDLE"):
-                m.d.sync += [
-                    radicand.eq(part.channels * squares.as_unsigned()),
-                    kept.eq(total if part.centered else 0),
-                    step.eq(0),
-                ]
-                with m.If(complete):
-                    m.d.sync += complete.eq(0)
-                    m.next = "PREPARE"
-            with m.State("PREPARE"):
-                magnitude = Signal(part.sum_bits)
-                m.d.comb += magnitude.eq(Mux(kept[-1], -kept, kept))
-                m.d.sync += [
-                    radicand.eq(radicand + self._epsilon()),
-                    moved.eq(magnitude),
-                    bits_left.eq(magnitude),
-                ]
-                m.next = "SQUARE" if part.centered else "SETTLE"
-            if part.centered:
-                with m.State("SQUARE"):
-                    less = masked_difference(
-                        m, platform, bits_left[0], Cat(moved, Const(0, 1)).as_signed(),
-                        Cat(radicand, Const(0, 1)).as_signed(), name="less_square")
-                    m.d.sync += [
-                        radicand.eq(less),
-                        moved.eq(moved << 1),
-                        bits_left.eq(bits_left >> 1),
-                    ]
-                    count("SETTLE", part.sum_bits)
-            with m.State("SETTLE"):
-                # 0 only without an epsilon: the codes, and so the results, are all the same
-                m.d.sync += [
-                    radicand[0].eq(radicand[0] | ~radicand.any()),
-                    exponent.eq(width // 2 - 1 + self._finer()),
-                    remainder.eq(0),
-                    root.eq(0),
-                ]
-                m.next = "NORMALIZE" if width > 2 else "ROOT"
-            with m.State("NORMALIZE"):
-                with m.If(~radicand[-2:].any()):
-                    m.d.sync += [radicand.eq(radicand << 2), exponent.eq(exponent - 1)]
-                count("ROOT", width // 2 - 1)
-            with m.State("ROOT"):
-                m.d.sync += [
-                    remainder.eq(following),
-                    root.eq(Cat(fits, root)),
-                    radicand.eq(radicand << 2),
-                ]
-                with m.If(step == ROOT_BITS - 1):
-                    # a dividend of ones: its upper half is less than the root
-                    m.d.sync += remainder.eq((1 << FACTOR_BITS) - 1)
-                count("DIVIDE", ROOT_BITS)
-            with m.State("DIVIDE"):
-                m.d.comb += dividing.eq(1)
-                m.d.sync += [remainder.eq(following), inverse.eq(Cat(fits, inverse))]
-                count("WAIT", FACTOR_BITS)
-            with m.State("WAIT"):
-                m.d.comb += rooted.eq(1)
-                with m.If(taken):
-                    m.d.sync += bank.eq(~bank)
-                    m.next = "IDLE"
-        # Sums of one code may be complete in the cycle in which those before them are taken.
-        with m.If(ends):
-            m.d.sync += complete.eq(1)
-        return _Pixel(kept, inverse, exponent, Mux(bank, self.last[1], self.last[0]))
+        self.taken = Signal()
+        self.rooted = Signal()
+        return find_inverse_root(m, platform, self.part, sums, self._epsilon(), self._finer(),
+                                 RootPort(self.taken, self.rooted, self.last))
 
     def _read(self, m, advance, codes, found):
-        """Read the codes of a pixel; return what was found of it, and two flags.
+        """Read the beats of a pixel; return what was found of it, and two flags.
 
-        They say whether the memory gives a code in this step, and whether it is the pixel's last.
+        They say whether the memory gives a beat in this step, and whether it is the pixel's last.
         """
         part = self.part
         pixel = type(found)(*(
@@ -287,7 +202,7 @@ class Normalize(wiring.Component):
         busy, read = Signal(name="busy"), Signal(name="all_read")
         issue = Signal()
         index, bank, final = self._position(m, advance & issue, name="read")
-        # steps until the next code may be read
+        # steps until the next beat may be read
         rest = Signal(range(part.interval))
         m.d.comb += [
             issue.eq(busy & ~read & (rest == 0)),
@@ -326,43 +241,57 @@ class Normalize(wiring.Component):
         advance = results.i.ready
         pixel, valid, is_final = self._read(m, advance, codes, found)
 
-        scaled = Signal(signed(part.difference_bits + part.channels.bit_length()), reset_less=True)
-        code = codes.read_data.as_signed() if part.signed else codes.read_data
-        with m.If(advance):
-            m.d.sync += scaled.eq(part.channels * self._difference(code))
-        beside = Signal(signed(part.deviation_bits), name="beside")
-        m.d.comb += beside.eq(scaled - pixel.total)
-        item = self._product(m, platform, "root", advance, Item(
-            valid, pixel.last & is_final, beside, Cat(pixel.root, pixel.exponent), Const(0),
-            Const(0, FACTOR_BITS)))
-
-        # The digits are used up; the exponent is left. 16 - fraction + exponent bits are cut.
-        exponent = Signal.like(found.exponent, name="cut", reset_less=True)
-        normal = Signal(signed(part.normal_bits), name="normal", reset_less=True)
-        product = Cat(item.low[FACTOR_BITS - part.fraction:], item.product).as_signed()
-        with m.If(advance):
-            m.d.sync += [exponent.eq(item.digits), normal.eq(product >> exponent)]
-        valid, last = self._later(m, advance, (item.valid, item.last), 2, name="normal")
-        scale, beside = self._scale(m, advance & valid)
-        item = self._product(m, platform, "scale", advance, Item(
-            valid, last, Mux(scale[-1], -normal, normal), Cat(scale[:FACTOR_BITS], beside),
-            Const(0), Const(0, FACTOR_BITS)))
-
-        valid, last = self._later(m, advance, (item.valid, item.last), 1, name="scaled")
-        offset = self._offset(m, advance, valid, item.digits)
-        total = self._whole(Cat(item.low, item.product).as_signed()) + offset
-        lo, hi = self._limits()
-        limits = part.out_bits + (not part.out_signed)
-        rounded = Signal(signed(max(len(total) - OFFSET_BITS, limits)), name="rounded",
-                         reset_less=True)
-        with m.If(advance):
-            m.d.sync += rounded.eq(total >> OFFSET_BITS)
-        valid, last = self._later(m, advance, (valid, last), 1, name="rounded")
+        flags = valid, pixel.last & is_final
+        found = [
+            self._result(m, platform, advance, codes, pixel, flags, lane)
+            for lane in range(part.lanes)
+        ]
+        # all lanes move in step
+        valid, last, _ = found[0]
         m.d.comb += [
             results.i.valid.eq(valid),
             results.i.payload.last.eq(last),
-            results.i.payload.data[0].eq(Mux(rounded < lo, lo, Mux(rounded > hi, hi, rounded))),
+            *(results.i.payload.data[n].eq(code) for n, (_, _, code) in enumerate(found)),
         ]
+
+    def _result(self, m, platform, advance, codes, pixel, flags, lane):
+        """Return the result of a code of each beat, with ``valid`` and ``last`` of that."""
+        part, name = self.part, of_lane(lane)
+        valid, last = flags
+        word = codes.read_data[lane * part.bits : (lane + 1) * part.bits]
+        code = word.as_signed() if part.signed else word
+        scaled = Signal(signed(part.difference_bits + part.channels.bit_length()),
+                        name=name("scaled"), reset_less=True)
+        with m.If(advance):
+            m.d.sync += scaled.eq(part.channels * self._difference(code))
+        beside = Signal(signed(part.deviation_bits), name=name("beside"))
+        m.d.comb += beside.eq(scaled - pixel.total)
+        item = self._product(m, platform, name("root"), advance, Item(
+            valid, last, beside, Cat(pixel.root, pixel.exponent), Const(0), Const(0, FACTOR_BITS)))
+
+        # The digits are used up; the exponent is left. 16 - fraction + exponent bits are cut.
+        exponent = Signal.like(pixel.exponent, name=name("cut"), reset_less=True)
+        normal = Signal(signed(part.normal_bits), name=name("normal"), reset_less=True)
+        product = Cat(item.low[FACTOR_BITS - part.fraction:], item.product).as_signed()
+        with m.If(advance):
+            m.d.sync += [exponent.eq(item.digits), normal.eq(product >> exponent)]
+        valid, last = self._later(m, advance, (item.valid, item.last), 2, name=name("normal"))
+        scale, beside = self._scale(m, lane, advance & valid)
+        item = self._product(m, platform, name("scale"), advance, Item(
+            valid, last, Mux(scale[-1], -normal, normal), Cat(scale[:FACTOR_BITS], beside),
+            Const(0), Const(0, FACTOR_BITS)))
+
+        valid, last = self._later(m, advance, (item.valid, item.last), 1, name=name("scaled"))
+        offset = self._offset(m, lane, advance, valid, item.digits)
+        total = self._whole(Cat(item.low, item.product).as_signed()) + offset
+        lo, hi = self._limits()
+        limits = part.out_bits + (not part.out_signed)
+        rounded = Signal(signed(max(len(total) - OFFSET_BITS, limits)), name=name("rounded"),
+                         reset_less=True)
+        with m.If(advance):
+            m.d.sync += rounded.eq(total >> OFFSET_BITS)
+        valid, last = self._later(m, advance, (valid, last), 1, name=name("rounded"))
+        return valid, last, Mux(rounded < lo, lo, Mux(rounded > hi, hi, rounded))
 
     def _epsilon(self):
         """Return the number that is added to the variance."""
@@ -380,23 +309,28 @@ class Normalize(wiring.Component):
         """Return the lowest and the highest result."""
         return self.requant.lo, self.requant.hi
 
-    def _scale(self, m, take):
-        """Return the scale of the next item, and what else comes along with it."""
-        scales = [abs(mult) | (mult < 0) << FACTOR_BITS for mult in self.mult]
-        scale = self._in_turn(m, "scales", scales, FACTOR_BITS + 1, self.part.tables[0], take)
+    def _scale(self, m, lane, take):
+        """Return the scale of the next item of a lane, and what else comes along with it."""
+        scales = [abs(mult) | (mult < 0) << FACTOR_BITS for mult in self._of(self.mult, lane)]
+        scale = self._in_turn(m, of_lane(lane)("scales"), scales, FACTOR_BITS + 1,
+                              self.part.tables[0], take)
         return scale, Const(0, 0)
 
     def _whole(self, product):
         """Return the product in 2**-10 of a result's step."""
         return product >> self.requant.shift - OFFSET_BITS
 
-    def _offset(self, m, advance, valid, beside):
-        """Return the offset of an item, a step after the item left with ``beside``."""
+    def _offset(self, m, lane, advance, valid, beside):
+        """Return the offset of an item of a lane, a step after it left with ``beside``."""
         half = (1 << OFFSET_BITS - 1) + (self.requant.zero_point << OFFSET_BITS)
-        offsets = [offset + half for offset in self.offset]
-        offset = self._in_turn(
-            m, "offsets", offsets, self.part.offset_bits, self.part.tables[1], advance & valid)
+        offsets = [offset + half for offset in self._of(self.offset, lane)]
+        offset = self._in_turn(m, of_lane(lane)("offsets"), offsets, self.part.offset_bits,
+                               self.part.tables[1], advance & valid)
         return offset.as_signed()
+
+    def _of(self, constants, lane):
+        """Return the constants of a lane, of one for all channels or of one per channel."""
+        return constants if len(constants) == 1 else constants[lane :: self.part.lanes]
 
     @staticmethod
     def _later(m, advance, flags, steps, *, name):

@@ -61,14 +61,14 @@ class SharedNormalize(Normalize):
     def _zero_point(self):
         return self.zero_point
 
-    def _scale(self, m, take):
+    def _scale(self, m, lane, take):
         m.d.comb += self.constant_taken.eq(take)
         return self.constant[: self.part.scale_bits], self.constant[self.part.scale_bits :]
 
     def _whole(self, product):
         return product >> self.part.least_shift - OFFSET_BITS >> self.farther
 
-    def _offset(self, m, advance, valid, beside):
+    def _offset(self, m, lane, advance, valid, beside):
         offset = Signal(signed(self.part.offset_bits), name="offset", reset_less=True)
         with m.If(advance):
             m.d.sync += offset.eq(beside)

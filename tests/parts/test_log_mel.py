@@ -11,7 +11,7 @@ from sweeps import covering
 from nnef_hw.arithmetic.audio.log_mel import LogMel
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.hardware.devices import UP5K
-from nnef_hw.parts.functions.log_mel import LogMelWords
+from nnef_hw.parts.audio.log_mel import LogMelWords
 from nnef_hw.sim.fast_runner import FastRunner
 
 

@@ -46,6 +46,10 @@ DEPTHWISE = parts.DepthwiseArray(
 FOLDING = {"channels": 1, "acc_bits": 20, "digit_bits": 2, "stages": 1, **CODES}
 REQUANTIZER = parts.Requantizer(factor_bits=16, **FOLDING)
 TFLITE = parts.TfliteRequantizer(factor_bits=31, **FOLDING)
+NORMALIZE = parts.Normalize(
+    channels=6, bits=8, signed=True, out_bits=8, out_signed=True, centered=True, offset_bits=18,
+    scales=1, offsets=1, ram=RAM, epsilon_bits=4, fraction=10, spacing=1,
+)  # fmt: skip
 FLASH_READER = parts.FlashReader(chips=(W25Q64JV,), read=QUAD_IO, clock_mhz=36.0, base=0, words=8)
 SDRAM_READER = parts.SdramReader(chip=SDRAM_256_MBIT, clock_mhz=90.0, words=64, ram=RAM)
 
@@ -123,6 +127,9 @@ REFUSED = {
     "Requantizer stages must be in 1..8, not 0": (REQUANTIZER, {"stages": 0}),
     "Requantizer stages must be in 1..8, not 9": (REQUANTIZER, {"stages": 9}),
     "TfliteRequantizer stages must be in 1..16, not 17": (TFLITE, {"stages": 17}),
+    "Normalize of 6 channels has no beats of 4": (NORMALIZE, {"lanes": 4}),
+    "Normalize has no 3 digits at spacing 1": (NORMALIZE, {"digits": 3}),
+    "Normalize has no 2 digits at spacing 8": (NORMALIZE, {"digits": 2, "spacing": 8}),
     "FlashReader needs a chip": (FLASH_READER, {"chips": ()}),
     "W25Q64JV has no 'DTR Fast Read Quad I/O'": (FLASH_READER, {"read": QUAD_IO_DDR}),
     "'Fast Read Quad I/O' takes at most 104 MHz, not 105": (FLASH_READER, {"clock_mhz": 105.0}),

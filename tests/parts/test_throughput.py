@@ -138,10 +138,11 @@ def test_a_line_buffer_reads_a_word_per_cycle_when_memory_is_ample():
 def test_cycles_of_pixels(part):
     """From the last code of the first one to its first result, and from pixel to pixel."""
     for example in PIXELS[part].values():
-        part, channels = example.part, example.part.channels
-        taken, given = cycles([part], 13 * channels)
-        assert given[0] - taken[channels - 1] == part.latency
-        starts = given[::channels]
+        part = example.part
+        beats = part.channels // getattr(part, "lanes", 1)
+        taken, given = cycles([part], 13 * beats)
+        assert given[0] - taken[beats - 1] == part.latency
+        starts = given[::beats]
         is_paired = isinstance(part, NormalizePart)
         period = part.frame_cycles(8) if is_paired else 8 * part.pixel_cycles
         assert starts[-1] - starts[-9] == period

@@ -22,16 +22,19 @@ from nnef_hw.parts.base.part import (
 )
 from nnef_hw.parts.base.timing import Kernel, Log, Process, Stream
 
-__all__ = ["SPACINGS", "Normalize", "NormalizePart"]
+__all__ = ["FAST_SPACINGS", "SPACINGS", "Normalize", "NormalizePart"]
 
 SPACINGS = (1, 2, 4, 8, 16)
-"""Cycles per code."""
+"""Cycles per beat."""
+
+FAST_SPACINGS = (1, 2)
+"""Those of a part that finds two bits of a root per cycle."""
 
 SUM_LATENCY = 4
-"""Cycles from the last code of a pixel to its sums."""
+"""Cycles from the last beat of a pixel to its sums, where a beat is a code."""
 
 GAP = 3
-"""Least steps from the last code of a pixel that is read to the first of the next."""
+"""Least steps from the last beat of a pixel that is read to the first of the next."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +57,8 @@ class NormalizePart(Part):
         Number of scales and offsets: 1, or one per channel.
     ram
         The device's block RAM.
+    lanes
+        Codes per beat, of consecutive channels.
     """
 
     label = "normalize"
@@ -68,11 +73,28 @@ class NormalizePart(Part):
     scales: int
     offsets: int
     ram: BlockRam
+    lanes: int = 1
+
+    def __post_init__(self) -> None:
+        if self.channels % self.lanes:
+            raise ValueError(
+                f"{type(self).__name__} of {self.channels} channels has no beats of {self.lanes}"
+            )
+
+    @property
+    def beats(self) -> int:
+        """Beats of a pixel."""
+        return self.channels // self.lanes
+
+    @property
+    def sum_latency(self) -> int:
+        """Cycles from the last beat of a pixel to its sums: one more per two adders of codes."""
+        return SUM_LATENCY + (counter_bits(self.lanes) + 1) // 2
 
     @property
     @abstractmethod
     def interval(self) -> int:
-        """Cycles per code."""
+        """Cycles per beat."""
 
     @property
     @abstractmethod
@@ -82,32 +104,32 @@ class NormalizePart(Part):
     @property
     @abstractmethod
     def delay(self) -> int:
-        """Steps from a code that is read to its result in the queue of two."""
+        """Steps from a beat that is read to its results in the queue of two."""
 
     @property
     def latency(self) -> int:
-        """Cycles from a pixel's last code to its first result."""
-        return SUM_LATENCY + self.root_cycles + 1 + self.delay + 1
+        """Cycles from a pixel's last beat to its first result."""
+        return self.sum_latency + self.root_cycles + 1 + self.delay + 1
 
     @property
     def pair_cycles(self) -> int:
-        """Cycles from a pixel's first code to that of the next pixel but one.
+        """Cycles from a pixel's first beat to that of the next pixel but one.
 
         There is room for both, which one takes until it has been read again.
         """
-        reading = (self.channels - 1) * self.interval
-        one = max(self.channels, self.root_cycles + 1, reading + max(self.interval, GAP))
-        return max(2 * one, self.channels + SUM_LATENCY + 1 + self.root_cycles + reading)
+        reading = (self.beats - 1) * self.interval
+        one = max(self.beats, self.root_cycles + 1, reading + max(self.interval, GAP))
+        return max(2 * one, self.beats + self.sum_latency + 1 + self.root_cycles + reading)
 
     def frame_cycles(self, pixels: int) -> int:
-        """Cycles from the first code of a frame to that of the next one."""
+        """Cycles from the first beat of a frame to that of the next one."""
         return -(-pixels * self.pair_cycles // 2)
 
     @property
     def code_memory(self) -> Tiling:
         """Memory of the codes of two pixels; the second one begins at a power of two."""
-        depth = (1 << counter_bits(self.channels)) + self.channels
-        return tile_memory(self.ram, depth, self.bits)
+        depth = (1 << counter_bits(self.beats)) + self.beats
+        return tile_memory(self.ram, depth, self.lanes * self.bits)
 
     @property
     def memories(self) -> tuple[Tiling, ...]:
@@ -115,8 +137,14 @@ class NormalizePart(Part):
 
     @property
     def tables(self) -> tuple[int, int]:
-        """Numbers of tables for scales and offsets, powers of two."""
-        return constant_tables(self.scales), constant_tables(self.offsets)
+        """Numbers of tables for scales and offsets of a lane, powers of two."""
+        return constant_tables(self._in_turn(self.scales)), constant_tables(
+            self._in_turn(self.offsets)
+        )
+
+    def _in_turn(self, constants: int) -> int:
+        """Return how many of so many constants come in turn in a lane."""
+        return max(1, constants // self.lanes)
 
     def start(self, kernel: Kernel, *origins: Stream) -> Stream:
         [origin] = origins
@@ -135,7 +163,7 @@ class NormalizePart(Part):
                 if len(read.times) <= before:
                     yield read, before + 1
                 time = max(time, read.times[before])
-            for _ in range(self.channels):
+            for _ in range(self.beats):
                 time = max(time + 1, (yield origin))
                 origin.accept(time)
             loaded.add(time)
@@ -145,7 +173,7 @@ class NormalizePart(Part):
         for pixel in count():
             if len(loaded.times) <= pixel:
                 yield loaded, pixel + 1
-            time = loaded.times[pixel] + SUM_LATENCY
+            time = loaded.times[pixel] + self.sum_latency
             if pixel:
                 if len(started.times) < pixel:
                     yield started, pixel
@@ -153,9 +181,9 @@ class NormalizePart(Part):
             rooted.add(time + self.root_cycles)
 
     def _multiply(self, target: Stream, rooted: Log, started: Log, read: Log) -> Process:
-        """Read the codes of a pixel and multiply them.
+        """Read the beats of a pixel and multiply them.
 
-        The next root is taken when the last code has left the memory two steps before.
+        The next root is taken when the last beat has left the memory two steps before.
         """
         clock = InStep()
         free, following = 0, 0
@@ -165,11 +193,11 @@ class NormalizePart(Part):
             start = max(rooted.times[pixel], free)
             started.add(start)
             reading = max(clock.later(start + 1, 0), following)
-            for channel in range(self.channels):
-                if channel:
+            for beat in range(self.beats):
+                if beat:
                     reading = clock.later(reading, self.interval)
                 clock.forget(reading)
-                if channel == self.channels - 1:
+                if beat == self.beats - 1:
                     read.add(reading)
                     free = clock.later(reading, GAP - 1)
                     following = clock.later(reading, self.interval)
@@ -190,7 +218,10 @@ class Normalize(NormalizePart):
     fraction
         Bits of a normalized number below 1.
     spacing
-        Cycles per code.
+        Cycles per beat.
+    digits
+        Bits of a root or of its inverse that a cycle finds, 1 or 2. A stage of a multiplier takes
+        twice as many bits of a factor. More of them shorten the way of a lone pixel.
     """
 
     component = "nnef_hw.rtl.functions.normalize:Normalize"
@@ -199,10 +230,14 @@ class Normalize(NormalizePart):
     epsilon_bits: int
     fraction: int
     spacing: int
+    digits: int = 1
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.spacing not in SPACINGS:
             raise ValueError(f"Normalize spacing must be in {SPACINGS}, not {self.spacing!r}")
+        if self.digits not in (1, 2) or not self.stages:
+            raise ValueError(f"Normalize has no {self.digits!r} digits at spacing {self.spacing}")
 
     @property
     def interval(self) -> int:
@@ -211,7 +246,7 @@ class Normalize(NormalizePart):
     @property
     def digit_bits(self) -> int:
         """Bits of a factor per cycle and stage."""
-        return 1 if self.spacing == FACTOR_BITS else 2
+        return self.digits if self.spacing == FACTOR_BITS else 2 * self.digits
 
     @property
     def finer(self) -> int:
@@ -264,7 +299,8 @@ class Normalize(NormalizePart):
     @property
     def root_cycles(self) -> int:
         square = self.sum_bits if self.centered else 0
-        return 3 + square + (self.radicand_bits // 2 - 1) + ROOT_BITS + FACTOR_BITS
+        found = square, self.radicand_bits // 2 - 1, ROOT_BITS, FACTOR_BITS
+        return 3 + sum(-(-bits // self.digits) for bits in found)
 
     @property
     def delay(self) -> int:
@@ -274,30 +310,36 @@ class Normalize(NormalizePart):
         self, codes: IntArray, *, requant: NormalizeRequant, zero_point: int,
         mult: Sequence[int], offset: Sequence[int],
     ) -> IntArray:  # fmt: skip
-        """Return the normalized codes of codes [beats, 1]."""
+        """Return the normalized codes of codes [beats, lanes]."""
         pixels = codes.reshape(-1, self.channels) - zero_point
-        return requant.apply(pixels, mult, offset).reshape(-1, 1)
+        return requant.apply(pixels, mult, offset).reshape(-1, self.lanes)
 
     @property
     def features(self) -> Mapping[str, float]:
         multiplied = self.deviation_bits + self.normal_bits
-        scales = table_features((FACTOR_BITS + 1) * (self.scales > 1), self.scales)
-        offsets = table_features(self.offset_bits * (self.offsets > 1), self.offsets)
+        constants = (
+            ((FACTOR_BITS + 1) * (self.scales > 1), self._in_turn(self.scales)),
+            (self.offset_bits * (self.offsets > 1), self._in_turn(self.offsets)),
+        )
+        tables = sum(sum(table_features(*each).values()) for each in constants)
         # The square of the sum is taken from the radicand.
         root = self.radicand_bits * (1 + self.centered)
+        # The first lane's shifter and limits are in what is fixed.
+        others = (self.lanes - 1) * (3 * self.normal_bits + self.out_bits)
         return {
-            "sum bits": self.sum_bits + self.square_bits + root,
-            "digit bits": multiplied * self.digit_bits * self.stages,
-            "table LUTs": sum((*scales.values(), *offsets.values())),
+            "sum bits": self.sum_bits + self.square_bits + root + others,
+            "digit bits": self.lanes * multiplied * self.digit_bits * self.stages,
+            "table LUTs": self.lanes * tables,
         }
 
     @property
     def logic_products(self) -> Sequence[LogicProducts]:
-        return (LogicProducts(1, (self.difference_bits, self.difference_bits)),)
+        return (LogicProducts(self.lanes, (self.difference_bits, self.difference_bits)),)
 
     def flip_flops(self, device: Device) -> int:
         del device
-        sums = 4 * self.difference_bits + self.sum_bits + self.square_bits
+        sums = self.lanes * 4 * self.difference_bits + self.sum_bits + self.square_bits
         root = 2 * self.radicand_bits + self.sum_bits + 60
         stage = 2 * (self.deviation_bits + self.normal_bits) + FACTOR_BITS + 16
-        return sums + root + self.stages * stage + 2 * self.deviation_bits + 5 * self.out_bits + 60
+        lane = self.stages * stage + 2 * self.deviation_bits + 5 * self.out_bits
+        return sums + root + self.lanes * lane + 60

@@ -13,7 +13,7 @@ from nnef_hw.arithmetic.numerics import signed_bits
 from nnef_hw.hardware.devices import Device
 from nnef_hw.ir import layers
 from nnef_hw.parts import Part
-from nnef_hw.parts.functions.normalize import SPACINGS, Normalize
+from nnef_hw.parts.functions.normalize import FAST_SPACINGS, SPACINGS, Normalize
 from nnef_hw.streaming.layers.layer import Contents, Folding, StreamContext, StreamLayer, lowers
 
 __all__ = ["NormalizeFolding", "NormalizeLayer"]
@@ -21,9 +21,10 @@ __all__ = ["NormalizeFolding", "NormalizeLayer"]
 
 @dataclass(frozen=True, kw_only=True)
 class NormalizeFolding(Folding):
-    """Cycles per code."""
+    """Cycles per beat, and bits of a root that a cycle finds."""
 
     spacing: int
+    digits: int = 1
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -31,6 +32,7 @@ class NormalizeLayer(StreamLayer[NormalizeFolding]):
     """Normalization over channels; ``mult`` and ``offset`` have one number, or one per channel."""
 
     label = "normalize"
+    keeps_lanes = True
 
     pixels: int
     channels: int
@@ -40,7 +42,13 @@ class NormalizeLayer(StreamLayer[NormalizeFolding]):
 
     def foldings(self, device: Device) -> Sequence[NormalizeFolding]:
         del device
-        return [NormalizeFolding(spacing=spacing) for spacing in SPACINGS]
+        digits = [NormalizeFolding(spacing=spacing, digits=2) for spacing in FAST_SPACINGS]
+        return [*(NormalizeFolding(spacing=spacing) for spacing in SPACINGS), *digits]
+
+    @property
+    def takes_lanes(self) -> bool:
+        lanes = self.result_lanes
+        return lanes == self.operand_lanes and self.channels % lanes == 0
 
     def _part(self, folding: NormalizeFolding, device: Device) -> Normalize:
         half = (1 << OFFSET_BITS - 1) + (self.requant.zero_point << OFFSET_BITS)
@@ -51,7 +59,7 @@ class NormalizeLayer(StreamLayer[NormalizeFolding]):
             fraction=self.requant.fraction,
             offset_bits=signed_bits(int(self.offset.min()) + half, int(self.offset.max()) + half),
             scales=self.mult.size, offsets=self.offset.size, spacing=folding.spacing,
-            ram=device.ram,
+            digits=folding.digits, lanes=self.result_lanes, ram=device.ram,
         )  # fmt: skip
 
     def parts(self, folding: NormalizeFolding, device: Device) -> tuple[Part, ...]:

@@ -61,7 +61,9 @@ def proved_argmax(channels, *, greatest):
     return Example(part=part, sizes=[2 * channels], proof=proof)
 
 
-def pixels_of(channels: int, bits: int, signed: bool, *, count: int = 8) -> Stimulus:
+def pixels_of(
+    channels: int, bits: int, signed: bool, *, count: int = 8, lanes: int = 1
+) -> Stimulus:
     """All equal, one far above, one step apart, then pixels of few codes and of many."""
 
     def stimulus(rng):
@@ -72,7 +74,7 @@ def pixels_of(channels: int, bits: int, signed: bool, *, count: int = 8) -> Stim
         codes[1, -1] = codes[2] = hi
         codes[2, 0] = hi - 1
         codes[4, : channels // 2], codes[4, channels // 2 :] = lo, hi
-        return [codes.reshape(-1, 1)]
+        return [codes.reshape(-1, lanes)]
 
     return stimulus
 
@@ -185,7 +187,7 @@ SOFTMAXES = {
 
 def normalize(
     channels, spacing, *, bits=8, signed=False, out=(8, True), centered=True, zero_point=0,
-    epsilon=5, fraction=10, varies=(True, True), count=8, **more,
+    epsilon=5, fraction=10, varies=(True, True), count=8, digits=1, lanes=1, **more,
 ):  # fmt: skip
     rng = np.random.default_rng([channels, spacing, bits])
     lo, hi = ends(*out)
@@ -200,24 +202,25 @@ def normalize(
     half = 512 + (requant.zero_point << 10)
     return normalize_by(
         requant, mult, offset, spacing, bits, signed, out, zero_point, RAM, count,
-        signed_bits(int(offset.min()) + half, int(offset.max()) + half), **more,
+        signed_bits(int(offset.min()) + half, int(offset.max()) + half), digits, lanes, **more,
     )  # fmt: skip
 
 
 def normalize_by(
-    requant, mult, offset, spacing, bits, signed, out, zero_point, ram, count, offset_bits, **more
-):
+    requant, mult, offset, spacing, bits, signed, out, zero_point, ram, count, offset_bits,
+    digits=1, lanes=1, **more,
+):  # fmt: skip
     channels = requant.channels
     part = parts.Normalize(
         channels=channels, bits=bits, signed=signed, out_bits=out[0], out_signed=out[1],
         centered=requant.centered, epsilon_bits=requant.epsilon.bit_length(),
         fraction=requant.fraction, offset_bits=offset_bits, scales=mult.size, offsets=offset.size,
-        spacing=spacing, ram=ram,
+        spacing=spacing, digits=digits, lanes=lanes, ram=ram,
     )  # fmt: skip
     contents = {"mult": mult.tolist(), "offset": offset.tolist(), "zero_point": zero_point}
     return Example(
         part=part, contents={"requant": requant, **contents}, frames=4,
-        stimulus=pixels_of(channels, bits, signed, count=count), **more,
+        stimulus=pixels_of(channels, bits, signed, count=count, lanes=lanes), **more,
     )  # fmt: skip
 
 
@@ -312,6 +315,22 @@ NORMALIZATIONS = {
         ),
         [1, 3, 40, 90], SPACINGS, prefix="many pixels ",
     ),
+    **swept(
+        lambda channels, lanes, digits, centered: normalize(
+            channels, 1, lanes=lanes, digits=digits, centered=centered, signed=True, count=12,
+            zero_point=-3,
+        ),
+        [16, 32], [2, 4, 16], [1, 2], {"centered": True, "plain": False}, prefix="beats ",
+    ),
+    **swept(
+        lambda spacing, bits, digits: normalize(24, spacing, bits=bits, lanes=3, digits=digits),
+        [1, 2, 4], [4, 8, 12], [1, 2], prefix="beats of 3 ",
+    ),
+    **{
+        f"beats, constants {varies}": normalize(6, 2, varies=varies, lanes=2, digits=2,
+                                                verilog=VERILATED)
+        for varies in [(False, False), (False, True), (True, False)]
+    },
 }  # fmt: skip
 PIXELS: Mapping[str, Mapping[str, Example]] = {
     **SOFTMAXES, "Normalize": NORMALIZATIONS, "IntegerNormalize": INTEGER_NORMALIZATIONS,

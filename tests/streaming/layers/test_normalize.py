@@ -6,7 +6,7 @@ from changed_plans import with_folding
 from sweeps import covering
 
 from nnef_hw.boards import find_board
-from nnef_hw.parts.functions.normalize import SPACINGS
+from nnef_hw.parts.functions.normalize import FAST_SPACINGS, SPACINGS
 from nnef_hw.streaming.search.solver import schedule
 from nnef_hw.testing import GraphBuilder
 
@@ -59,8 +59,43 @@ def whole_image(rng):
 def test_cycles_are_those_of_the_hardware(network, spacing, fix, simulate, rng):
     target = find_board("ice40")
     graph = fix(network(rng))
-    plan = with_folding(schedule(graph, target), target, "normalize", spacing=spacing)
+    plan = with_folding(schedule(graph, target), target, "normalize", spacing=spacing, digits=1)
     simulate(plan, graph).check(FRAMES)
+
+
+@pytest.mark.parametrize("network", [of_pixels, one_channel, whole_image])
+@pytest.mark.parametrize("spacing", FAST_SPACINGS)
+def test_two_bits_of_a_root_per_cycle(network, spacing, fix, simulate, rng):
+    target = find_board("ecp5")
+    graph = fix(network(rng))
+    slow, fast = (
+        with_folding(schedule(graph, target), target, "normalize", spacing=spacing, digits=digits)
+        for digits in (1, 2)
+    )
+    assert fast.latency < slow.latency
+    simulate(fast, graph).check(FRAMES)
+
+
+def residual(rng):
+    """Six pixels of 96 channels, normalized behind a residual sum."""
+    g = GraphBuilder()
+    x = g.input("x", [1, 96, 3, 2])
+    y = g.op("add", x, g.conv(x, rng.normal(size=[96, 96, 1, 1])))
+    scale, offset = rng.normal(size=(2, 1, 96, 1, 1))
+    y = g.op("normalize", y, scale, offset, axes=[1], epsilon=1e-5, centered=True)
+    return g.build(g.conv(y, rng.normal(size=[12, 96, 1, 1])))
+
+
+@pytest.mark.parametrize("cycles", [500, 350, 260])
+def test_beats_of_several_codes(cycles, fix, simulate, rng):
+    """A frame of 576 codes within fewer cycles, the normalization in the middle."""
+    target = find_board("ecp5")
+    graph = fix(residual(rng))
+    plan = schedule(graph, target, target_fps=target.clock_mhz * 1e6 / cycles)
+    [block] = [block for block in plan.blocks if block.op == "normalize"]
+    assert block.layer.result_lanes >= 576 / cycles
+    assert plan.interval <= cycles
+    simulate(plan, graph).check(FRAMES, stall=0.3)
 
 
 @pytest.mark.parametrize("bits", [4, 12, 16])
@@ -74,7 +109,7 @@ def test_block_cycles_are_the_spacing_of_its_pixels(fix, rng):
     target = find_board("ice40")
     plan = schedule(fix(alone(rng)), target)
     for spacing in SPACINGS:
-        changed = with_folding(plan, target, "normalize", spacing=spacing)
+        changed = with_folding(plan, target, "normalize", spacing=spacing, digits=1)
         assert changed.interval == changed.blocks[-1].cycles
 
 

@@ -7,11 +7,11 @@ from amaranth.lib.wiring import In, Out
 from nnef_hw import parts
 from nnef_hw.arithmetic.audio.logarithm import LOG_BITS
 from nnef_hw.arithmetic.numerics import signed_bits
-from nnef_hw.parts.functions.log_mel import TOP_BIT
+from nnef_hw.parts.audio.log_mel import TOP_BIT
+from nnef_hw.rtl.audio.log_mel_datapath import address, multiply, write
+from nnef_hw.rtl.audio.log_mel_passes import run_passes
+from nnef_hw.rtl.audio.log_mel_signals import LOW_BITS, LogMelSignals
 from nnef_hw.rtl.base.primitives import delayed
-from nnef_hw.rtl.functions.log_mel_datapath import address, multiply, write
-from nnef_hw.rtl.functions.log_mel_passes import run_passes
-from nnef_hw.rtl.functions.log_mel_signals import LOW_BITS, LogMelSignals
 from nnef_hw.rtl.streams.stream import beat_layout, check_limits
 
 __all__ = ["LogMel"]

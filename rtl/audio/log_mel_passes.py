@@ -3,7 +3,7 @@
 from amaranth import *
 
 from nnef_hw.arithmetic.audio.logarithm import LOG_BITS, SEGMENT_BITS, SLOPE_BITS
-from nnef_hw.parts.functions.log_mel import (
+from nnef_hw.parts.audio.log_mel import (
     DRAIN,
     JOIN_STEPS,
     LOG_STEPS,
@@ -12,7 +12,7 @@ from nnef_hw.parts.functions.log_mel import (
     WIDE_JOINS,
     WIDE_NORMALIZES,
 )
-from nnef_hw.rtl.functions.log_mel_signals import (
+from nnef_hw.rtl.audio.log_mel_signals import (
     By,
     Constant,
     First,

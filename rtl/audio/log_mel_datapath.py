@@ -5,9 +5,8 @@ from amaranth import *
 from nnef_hw.arithmetic.audio.log_mel import FLOOR_STEP_BITS
 from nnef_hw.arithmetic.audio.log_spectrum import FACTOR_BITS, NUMBER_BITS
 from nnef_hw.arithmetic.audio.logarithm import LOG_BITS
-from nnef_hw.parts.functions.log_mel import LIMB_BITS, TOP_BIT, WIDE_SHIFT
-from nnef_hw.rtl.base.primitives import delayed
-from nnef_hw.rtl.functions.log_mel_signals import (
+from nnef_hw.parts.audio.log_mel import LIMB_BITS, TOP_BIT, WIDE_SHIFT
+from nnef_hw.rtl.audio.log_mel_signals import (
     HALF_BITS,
     LOW_BITS,
     SQUARE_BITS,
@@ -19,6 +18,7 @@ from nnef_hw.rtl.functions.log_mel_signals import (
     Table,
     Written,
 )
+from nnef_hw.rtl.base.primitives import delayed
 
 __all__ = ["address", "multiply", "write"]
 

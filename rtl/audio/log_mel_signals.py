@@ -4,7 +4,7 @@ from amaranth import *
 
 from nnef_hw.arithmetic.audio.log_spectrum import FACTOR_BITS, NUMBER_BITS
 from nnef_hw.arithmetic.audio.logarithm import SEGMENT_BITS
-from nnef_hw.parts.functions.log_mel import TOP_BIT, LogMelWords
+from nnef_hw.parts.audio.log_mel import TOP_BIT, LogMelWords
 from nnef_hw.rtl.arrays.wide_product import WideProduct
 from nnef_hw.rtl.base.memory import PacedMemory, TiledMemory
 

@@ -173,7 +173,7 @@ class LogMel(Pipe):
         The device's single-port RAM, where that holds numbers; None if block RAM does.
     """
 
-    component = "nnef_hw.rtl.functions.log_mel:LogMel"
+    component = "nnef_hw.rtl.audio.log_mel:LogMel"
     label = "log_mel"
     costs = "log_mel"
 
