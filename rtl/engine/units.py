@@ -9,7 +9,7 @@ from nnef_hw.parts.engine.program import BEAT_BITS, Kind
 from nnef_hw.parts.engine.sizes import CODE_BITS
 from nnef_hw.rtl.base.memory import TiledMemory
 from nnef_hw.rtl.engine.passage import EnginePassage
-from nnef_hw.rtl.functions.softmax import last_channel
+from nnef_hw.rtl.functions.softmax import last_beat
 
 __all__ = ["ChannelConstants", "EngineUnits", "write_tables"]
 
@@ -157,7 +157,7 @@ class EngineUnits(wiring.Component):
         with m.If(self.begin):
             m.d.sync += channel.eq(0)
         with m.Elif(codes.valid & codes.ready & is_chosen):
-            is_last = channel == last_channel(unit.part, self.parameters)
+            is_last = channel == last_beat(unit.part, self.parameters)
             m.d.sync += channel.eq(Mux(is_last, 0, channel + 1))
         shown = Mux(codes.payload == 0, 1, codes.payload)
         seen = Mux(channel > self.place, 0, shown)

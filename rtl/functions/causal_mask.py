@@ -14,12 +14,12 @@ class CausalMask(wiring.Component):
     """Hand on the codes of channels up to a place, and the lowest code for those behind it.
 
     Golden model: :func:`nnef_hw.arithmetic.places.hide_behind`: what is handed on is greater than
-    the lowest code. One code per cycle, a cycle later; holds while ``o`` is stalled.
+    the lowest code. One beat per cycle, a cycle later; holds while ``o`` is stalled.
 
     Members
     -------
     i : In(stream.Signature(beat_layout))
-        Codes, one per beat.
+        Codes of channels that follow each other.
     place : In(stream.Signature(beat_layout))
         The place, which is taken with the last code of a frame.
     o : Out(stream.Signature(beat_layout))
@@ -29,7 +29,7 @@ class CausalMask(wiring.Component):
 
     def __init__(self, part: parts.CausalMask):
         self.part = part
-        codes = beat_layout(bits=part.bits, signed=part.signed, lanes=1)
+        codes = beat_layout(bits=part.bits, signed=part.signed, lanes=part.lanes)
         place = beat_layout(bits=part.place_bits, signed=False, lanes=1)
         super().__init__({
             "i": In(stream.Signature(codes)),
@@ -41,8 +41,7 @@ class CausalMask(wiring.Component):
         m = Module()
         part = self.part
         lowest = code_range(part.bits, part.signed).start
-        channel = Signal(range(part.channels))
-        code = self.i.payload.data[0]
+        block = Signal(range(part.beats), name="channel" if part.lanes == 1 else "block")
         take = Signal()
         accept = Signal()
         m.d.comb += [
@@ -55,10 +54,13 @@ class CausalMask(wiring.Component):
             m.d.sync += self.o.valid.eq(accept)
         with m.If(accept):
             m.d.sync += [
-                channel.eq(Mux(channel == part.channels - 1, 0, channel + 1)),
+                block.eq(Mux(block == part.beats - 1, 0, block + 1)),
                 self.o.payload.last.eq(self.i.payload.last),
-                self.o.payload.data[0].eq(
-                    Mux(channel > self.place.payload.data[0], lowest,
-                        Mux(code == lowest, lowest + 1, code))),
             ]
+            for lane in range(part.lanes):
+                code = self.i.payload.data[lane]
+                channel = block * part.lanes + lane if part.lanes > 1 else block
+                m.d.sync += self.o.payload.data[lane].eq(
+                    Mux(channel > self.place.payload.data[0], lowest,
+                        Mux(code == lowest, lowest + 1, code)))
         return m

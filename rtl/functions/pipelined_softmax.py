@@ -7,15 +7,16 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from nnef_hw import parts
+from nnef_hw.parts.functions.pipelined_softmax import TREE_LEVELS
 from nnef_hw.rtl.base.memory import TiledMemory
 from nnef_hw.rtl.functions.softmax import (
     ExponentialLookup,
     dividend,
-    last_channel,
+    last_beat,
     layer_ports,
     saturated,
 )
-from nnef_hw.rtl.streams.stream import beat_layout
+from nnef_hw.rtl.streams.stream import beat_layout, code_shape
 
 __all__ = ["PipelinedSoftmax"]
 
@@ -42,12 +43,45 @@ class _Total:
 
 @dataclass
 class _Division:
-    """A division on its way: whether there is one; remainder, divisor; of a frame's last code."""
+    """A division on its way: whether there is one, of a frame's last beat; each code's remainder.
+
+    All have one divisor.
+    """
 
     valid: Value
-    remainder: Value
+    remainders: list[Value]
     divisor: Value
     last: Value
+
+    @property
+    def fields(self):
+        """All values."""
+        return [self.valid, *self.remainders, self.divisor, self.last]
+
+
+def _tree(m, values, combine, *, name):
+    """Combine values by a tree of pairs, with registers behind every ``TREE_LEVELS`` levels."""
+    stage = 0
+    while len(values) > 1:
+        for _ in range(TREE_LEVELS):
+            pairs = [values[n : n + 2] for n in range(0, len(values), 2)]
+            values = [combine(*pair) if len(pair) > 1 else pair[0] for pair in pairs]
+        registers = [
+            Signal.like(value, name=f"{name}{stage}_{n}", reset_less=True)
+            for n, value in enumerate(values)
+        ]
+        m.d.sync += [register.eq(value) for register, value in zip(registers, values, strict=True)]
+        values, stage = registers, stage + 1
+    return values[0]
+
+
+def _delayed(m, value, cycles, *, name):
+    """Return a bit as it was so many cycles before."""
+    if not cycles:
+        return value
+    bits = Signal(cycles, name=name)
+    m.d.sync += bits.eq(Cat(value, bits))
+    return bits[-1]
 
 
 class PipelinedSoftmax(wiring.Component):
@@ -58,6 +92,9 @@ class PipelinedSoftmax(wiring.Component):
     Golden model: that of :class:`nnef_hw.rtl.functions.softmax.Softmax`. While a pixel comes in,
     the exponentials of the one before it are summed, and those of the one before that are divided
     by their sum. Codes and exponentials wait in memories for two pixels each.
+
+    Beats may have several codes, each with a table and a division of its own. The greatest code and
+    the sum of a beat come from trees with registers.
 
     A pixel takes ``pixel_cycles`` of its part if its codes come as fast. A result that is not taken
     stops the stages of the division one after the other; the sum of the next pixel waits then, and
@@ -85,10 +122,11 @@ class PipelinedSoftmax(wiring.Component):
         self.part = part
         self.table = table
         self.is_masked = is_masked
-        codes = beat_layout(bits=part.bits, signed=part.signed, lanes=1)
+        codes = beat_layout(bits=part.bits, signed=part.signed, lanes=part.lanes)
+        results = beat_layout(bits=part.out_bits, signed=False, lanes=part.lanes)
         super().__init__({
             "i": In(stream.Signature(codes)),
-            "o": Out(stream.Signature(beat_layout(bits=part.out_bits, signed=False, lanes=1))),
+            "o": Out(stream.Signature(results)),
             **layer_ports(part),
         })
 
@@ -99,52 +137,72 @@ class PipelinedSoftmax(wiring.Component):
         exponentials = TiledMemory(part.exponential_memory, writable=True)
         m.submodules.codes, m.submodules.exponentials = codes, exponentials
 
-        code = self.i.payload.data[0]
-        banks = [_Bank(code.shape(), n) for n in range(2)]
+        code = code_shape(part.bits, part.signed)
+        banks = [_Bank(code, n) for n in range(2)]
         total = _Total(part.sum_bits)
-        self._load(m, code, codes, banks)
+        self._load(m, codes, banks)
         lookup = ExponentialLookup(
-            m, part, self.table, codes, code.shape(), self, is_masked=self.is_masked)
+            m, part, self.table, codes, code, self, is_masked=self.is_masked, lanes=part.lanes)
         self._sum(m, codes, lookup, exponentials, banks, total)
         self._divide(m, exponentials, total)
         return m
 
     def _position(self, m, advance, *, name):
-        """Return index and bank of a code, which ``advance`` moves on, and whether it is final."""
-        index = Signal(range(self.part.channels), name=f"{name}_index")
+        """Return index and bank of a beat, which ``advance`` moves on, and whether it is final."""
+        index = Signal(range(self.part.beats), name=f"{name}_index")
         bank = Signal(name=f"{name}_bank")
         final = Signal(name=f"{name}_final")
-        m.d.comb += final.eq(index == last_channel(self.part, self))
+        m.d.comb += final.eq(index == last_beat(self.part, self))
         with m.If(advance):
             m.d.sync += [index.eq(Mux(final, 0, index + 1)), bank.eq(bank ^ final)]
         return index, bank, final
 
-    def _load(self, m, code, codes, banks):
+    def _load(self, m, codes, banks):
         """Take pixels into the banks in turn; find their greatest codes."""
         accept = Signal()
         index, bank, final = self._position(m, accept, name="load")
+        beat = [self.i.payload.data[lane] for lane in range(self.part.lanes)]
         m.d.comb += [
             self.i.ready.eq(~Mux(bank, banks[1].filled, banks[0].filled)),
             accept.eq(self.i.valid & self.i.ready),
             codes.write_address.eq(Cat(index, bank)),
-            codes.write_data.eq(code),
+            codes.write_data.eq(Cat(beat)),
             codes.write_enable.eq(accept),
         ]
+        greatest = _tree(m, beat, lambda a, b: Mux(a > b, a, b), name="greatest")
+        stages = self.part.tree_stages
+        first = _delayed(m, index == 0, stages, name="greatest_first")
         for n, taking in enumerate(banks):
+            taken = accept & (bank == n)
             with m.If(taking.read):
                 m.d.sync += taking.filled.eq(0)
-            with m.If(accept & (bank == n)):
+            is_greater = first | (greatest > taking.maximum)
+            with m.If(taken):
                 m.d.sync += [taking.last.eq(self.i.payload.last), taking.filled.eq(final)]
-                with m.If((index == 0) | (code > taking.maximum)):
-                    m.d.sync += taking.maximum.eq(code)
+                if not stages:
+                    with m.If(is_greater):
+                        m.d.sync += taking.maximum.eq(greatest)
+            if stages:
+                taken = _delayed(m, taken, stages, name=f"greatest_taken{n}")
+                with m.If(taken & is_greater):
+                    m.d.sync += taking.maximum.eq(greatest)
+
+    def _settled(self, m, bank):
+        """Return whether all of a bank came, and the greatest code is known in time."""
+        seen = [bank.filled]
+        for cycle in range(self.part.settling):
+            seen.append(Signal(name=f"{bank.filled.name}_before{cycle}"))
+            m.d.sync += seen[-1].eq(seen[-2])
+        return Cat(seen).all() if len(seen) > 1 else bank.filled
 
     def _sum(self, m, codes, lookup, exponentials, banks, total):
         """Look up and sum the exponentials of a pixel; hold the next one until that is taken."""
         hold = Signal()
         index, bank, final = self._position(m, lookup.read, name="sum")
         bank_read = Signal(reset_less=True)
+        settled = [self._settled(m, each) for each in banks]
         m.d.comb += [
-            lookup.read.eq(Mux(bank, banks[1].filled, banks[0].filled) & ~hold),
+            lookup.read.eq(Mux(bank, settled[1], settled[0]) & ~hold),
             *(each.read.eq(lookup.read & final & (bank == n)) for n, each in enumerate(banks)),
             codes.read_address.eq(Cat(index, bank)),
             lookup.maximum.eq(Mux(bank_read, banks[1].maximum, banks[0].maximum)),
@@ -158,13 +216,20 @@ class PipelinedSoftmax(wiring.Component):
         write_index, write_bank, write_final = self._position(m, lookup.valid, name="write")
         m.d.comb += [
             exponentials.write_address.eq(Cat(write_index, write_bank)),
-            exponentials.write_data.eq(lookup.exponential),
+            exponentials.write_data.eq(Cat(lookup.exponentials)),
             exponentials.write_enable.eq(lookup.valid),
         ]
-        with m.If(lookup.valid):
+        stages = self.part.tree_stages
+        found = _tree(m, lookup.exponentials, lambda a, b: a + b, name="partial_sum")
+        added, first, complete = (
+            _delayed(m, value, stages, name=f"sum_{name}")
+            for name, value in (
+                ("valid", lookup.valid), ("first", write_index == 0), ("final", write_final))
+        )
+        with m.If(added):
             m.d.sync += [
-                total.value.eq(Mux(write_index == 0, 0, total.value) + lookup.exponential),
-                total.ready.eq(write_final),
+                total.value.eq(Mux(first, 0, total.value) + found),
+                total.ready.eq(complete),
             ]
 
     def _divide(self, m, exponentials, total):
@@ -176,8 +241,8 @@ class PipelinedSoftmax(wiring.Component):
         index, bank, final = self._position(m, issue, name="divide")
         stored, stored_final = Signal(), Signal(reset_less=True)
         fetched, fetched_final = Signal(), Signal(reset_less=True)
-        exponential = Signal(self.part.exponential_bits, name="fetched_exponential",
-                             reset_less=True)
+        lanes, bits = self.part.lanes, self.part.exponential_bits
+        fetched_word = Signal(lanes * bits, name="fetched_exponential", reset_less=True)
         m.d.comb += [
             issue.eq(dividing & ~issued & (~stored | fetch)),
             fetch.eq(stored & (~fetched | enter)),
@@ -193,7 +258,7 @@ class PipelinedSoftmax(wiring.Component):
             m.d.sync += [
                 fetched.eq(1),
                 fetched_final.eq(stored_final),
-                exponential.eq(exponentials.read_data),
+                fetched_word.eq(exponentials.read_data),
             ]
         with m.Elif(enter):
             m.d.sync += fetched.eq(0)
@@ -208,51 +273,83 @@ class PipelinedSoftmax(wiring.Component):
             ]
 
         steps = self.part.stages * self.part.interval
-        remainder = Signal(steps + len(divisor) + 1, name="dividend")
-        m.d.comb += remainder.eq(dividend(self.part, self, exponential, divisor))
-        item = _Division(valid=fetched, remainder=remainder, divisor=divisor,
+        remainders = [
+            Signal(steps + len(divisor) + 1, name=f"dividend{self._suffix(lane)}")
+            for lane in range(lanes)
+        ]
+        m.d.comb += [
+            each.eq(dividend(self.part, self, fetched_word.word_select(lane, bits), divisor))
+            for lane, each in enumerate(remainders)
+        ]
+        item = _Division(valid=fetched, remainders=remainders, divisor=divisor,
                          last=last & fetched_final)
         accepts = [Signal(name=f"accept{n}") for n in range(self.part.stages + 1)]
         m.d.comb += enter.eq(fetched & accepts[0])
         for n in range(self.part.stages):
             item = self._stage(m, item, accepts[n], accepts[n + 1], steps, n)
-        quotient = item.remainder[:self.part.quotient_bits]
+        quotients = [each[:self.part.quotient_bits] for each in item.remainders]
         m.d.comb += accepts[-1].eq(~self.o.valid | self.o.ready)
         with m.If(accepts[-1]):
             m.d.sync += [
                 self.o.valid.eq(item.valid),
-                self.o.payload.data[0].eq(saturated(self.part, quotient)),
+                *(self.o.payload.data[lane].eq(saturated(self.part, quotient))
+                  for lane, quotient in enumerate(quotients)),
                 self.o.payload.last.eq(item.last),
             ]
 
+    def _suffix(self, lane):
+        """Suffix of the names of a lane's signals."""
+        return f"_{lane}" if self.part.lanes > 1 else ""
+
     def _stage(self, m, item, accept, is_accepted, steps, n):
-        """Find ``interval`` bits of the quotient of an item; return it with these.
+        """Find ``interval`` bits of the quotients of an item; return it with these.
 
         Above ``steps`` bits of a remainder stands what the divisor may be taken from. Below, the
         zeros that are shifted in give way to the quotient's bits.
         """
-        held = _Division(*(
-            Signal.like(value, name=f"{field}{n}", reset_less=field != "valid")
-            for field, value in vars(item).items()
-        ))
+        ends = [f"{n}{self._suffix(lane)}" for lane in range(self.part.lanes)]
+        held = _Division(
+            valid=Signal.like(item.valid, name=f"valid{n}"),
+            remainders=[
+                Signal.like(value, name=f"remainder{end}", reset_less=True)
+                for end, value in zip(ends, item.remainders, strict=True)
+            ],
+            divisor=Signal.like(item.divisor, name=f"divisor{n}", reset_less=True),
+            last=Signal.like(item.last, name=f"last{n}", reset_less=True),
+        )
         step = Signal(range(self.part.interval), name=f"step{n}")
-        done, fits = Signal(name=f"done{n}"), Signal(name=f"fits{n}")
-        rest = Signal.like(held.divisor, name=f"rest{n}")
-        following = Signal.like(held.remainder, name=f"following{n}")
-        above = held.remainder[steps:]
+        done = Signal(name=f"done{n}")
         m.d.comb += [
             done.eq(held.valid & (step == self.part.interval - 1)),
             accept.eq(~held.valid | (done & is_accepted)),
-            fits.eq(above >= held.divisor),
-            rest.eq(Mux(fits, above - held.divisor, above)),
-            following.eq(Cat(fits, held.remainder[:steps], rest)),
+        ]
+        following = [
+            self._subtracted(m, value, held.divisor, steps, end)
+            for end, value in zip(ends, held.remainders, strict=True)
         ]
         with m.If(accept):
             m.d.sync += [
                 register.eq(value)
-                for register, value in zip(vars(held).values(), vars(item).values(), strict=True)
+                for register, value in zip(held.fields, item.fields, strict=True)
             ]
             m.d.sync += step.eq(0)
         with m.Elif(~done):
-            m.d.sync += [held.remainder.eq(following), step.eq(step + 1)]
+            m.d.sync += [
+                register.eq(value)
+                for register, value in zip(held.remainders, following, strict=True)
+            ]
+            m.d.sync += step.eq(step + 1)
         return _Division(done, following, held.divisor, held.last)
+
+    def _subtracted(self, m, remainder, divisor, steps, end):
+        """Return a remainder less the divisor, if that fits, with one more bit of the quotient."""
+        fits = Signal(name=f"fits{end}")
+        rest = Signal.like(divisor, name=f"rest{end}")
+        following = Signal.like(remainder, name=f"following{end}")
+        above = remainder[steps:]
+        m.d.comb += [
+            fits.eq(above >= divisor),
+            rest.eq(Mux(fits, above - divisor, above)),
+            following.eq(Cat(fits, remainder[:steps], rest)),
+        ]
+        return following

@@ -9,7 +9,7 @@ from nnef_hw.rtl.base.memory import TiledMemory
 from nnef_hw.rtl.streams.stream import beat_layout, code_range
 
 __all__ = [
-    "ExponentialLookup", "PixelSum", "Softmax", "dividend", "last_channel", "layer_ports",
+    "ExponentialLookup", "PixelSum", "Softmax", "dividend", "last_beat", "layer_ports",
     "saturated",
 ]
 
@@ -35,9 +35,9 @@ def layer_ports(part):
     }
 
 
-def last_channel(part, owner):
-    """Return the index of the last code of a pixel."""
-    return owner.last_channel if part.is_shared else part.channels - 1
+def last_beat(part, owner):
+    """Return the index of the last beat of a pixel."""
+    return owner.last_channel if part.is_shared else part.beats - 1
 
 
 def dividend(part, owner, exponential, total):
@@ -57,6 +57,8 @@ def saturated(part, quotient):
 class ExponentialLookup:
     """Exponentials of codes in a memory, from a table addressed by what the greatest is above them.
 
+    Words of several codes have a copy of the table for each.
+
     Parameters
     ----------
     m : Module
@@ -74,50 +76,65 @@ class ExponentialLookup:
     is_masked : bool
         The lowest code is hidden: its exponential is 0, unless it is the greatest one. A part that
         is shared has a port that tells.
+    lanes : int
+        Codes of a word.
 
     Attributes
     ----------
     read : Signal
-        The user sets it with the address of a code.
+        The user sets it with the address of a word.
     maximum : Signal
         The user sets it to the greatest code of the pixel, in the cycle after the address.
-    exponential, valid : Signal
-        The exponential of the code that was read three cycles before, and whether one was.
+    exponentials : list[Signal]
+        Those of the word that was read three cycles before.
+    valid : Signal
+        Whether one was.
     idle : Value
         Whether no exponential is on its way.
     """
 
-    def __init__(self, m, part, table, codes, code_shape, owner, *, is_masked=False):
+    def __init__(self, m, part, table, codes, code_shape, owner, *, is_masked=False, lanes=1):
+        self.part, self.owner, self.is_masked = part, owner, is_masked
+        self.read = Signal(name="read_code")
+        self.maximum = Signal(code_shape, name="greatest_code")
+        reading = Signal(3)
+        m.d.comb += codes.read_enable.eq(1)
+        m.d.sync += reading.eq(Cat(self.read, reading))
+        self.exponentials = [
+            self._look_up(m, table, codes.read_data.word_select(lane, part.bits),
+                          str(lane) if lanes > 1 else "")
+            for lane in range(lanes)
+        ]
+        self.valid = reading[-1]
+        self.idle = ~reading.any()
+
+    def _look_up(self, m, table, code, lane):
+        """Return the exponential of a code that was read, with a table of its own."""
+        part, owner = self.part, self.owner
         exponentials = TiledMemory(part.table_memory, words=table, writable=part.is_written)
-        m.submodules.table = exponentials
+        m.submodules[f"table{lane}"] = exponentials
         if part.is_written:
             m.d.comb += [
                 exponentials.write_address.eq(owner.table_address),
                 exponentials.write_data.eq(owner.table_data),
                 exponentials.write_enable.eq(owner.table_enable),
             ]
-        self.read = Signal(name="read_code")
-        self.maximum = Signal(code_shape, name="greatest_code")
-        self.exponential = Signal(part.exponential_bits, name="exponential", reset_less=True)
-        stored = Signal(code_shape, name="stored_code")
-        reading = Signal(3)
+        exponential = Signal(part.exponential_bits, name=f"exponential{lane}", reset_less=True)
+        stored = Signal(self.maximum.shape(), name=f"stored_code{lane}")
         m.d.comb += [
-            codes.read_enable.eq(1),
-            stored.eq(codes.read_data),
+            stored.eq(code),
             exponentials.read_address.eq(self._entry(part, owner, self.maximum - stored)),
             exponentials.read_enable.eq(1),
         ]
-        m.d.sync += reading.eq(Cat(self.read, reading))
         found = exponentials.read_data
-        masks = owner.masks if part.is_shared else Const(is_masked)
-        if part.is_shared or is_masked:
+        if part.is_shared or self.is_masked:
+            masks = owner.masks if part.is_shared else Const(1)
             lowest = code_range(part.bits, part.signed)[0]
-            hidden = Signal(name="is_hidden", reset_less=True)
+            hidden = Signal(name=f"is_hidden{lane}", reset_less=True)
             m.d.sync += hidden.eq(masks & (stored == lowest) & (self.maximum != lowest))
             found = Mux(hidden, 0, found)
-        m.d.sync += self.exponential.eq(found)
-        self.valid = reading[-1]
-        self.idle = ~reading.any()
+        m.d.sync += exponential.eq(found)
+        return exponential
 
     @staticmethod
     def _entry(part, owner, difference):
@@ -165,12 +182,12 @@ class PixelSum:
         self.lookup = lookup = ExponentialLookup(
             m, part, table, codes, code.shape(), owner, is_masked=is_masked,
         )
-        self.exponential = lookup.exponential
+        [self.exponential] = lookup.exponentials
         self.index = index = Signal(range(part.channels), name="index")
         self.maximum = Signal.like(code, name="maximum", reset_less=True)
         self.last = Signal(name="last", reset_less=True)
         self.total = Signal(part.sum_bits, name="total")
-        self.final = index == last_channel(part, owner)
+        self.final = index == last_beat(part, owner)
         self.following = Mux(self.final, 0, index + 1)
         m.d.comb += [
             codes.write_address.eq(index),
@@ -179,7 +196,7 @@ class PixelSum:
             lookup.maximum.eq(self.maximum),
         ]
         with m.If(lookup.valid):
-            m.d.sync += self.total.eq(self.total + summand(lookup.exponential))
+            m.d.sync += self.total.eq(self.total + summand(self.exponential))
 
     def add_states(self, m, *, clear=(), done):
         """Add the states in which a pixel is taken and summed; ``done`` follows.

@@ -29,6 +29,8 @@ PACK = parts.Pack(channels=6, lanes=4, in_lanes=2, **CODES)
 IMAGE = {"height": 3, "width": 4, "channels": 2, "factors": (2, 2), "ram": RAM, **CODES}
 UPSAMPLE = parts.Upsample(depth=8, **IMAGE)
 DEPTH_TO_SPACE = parts.DepthToSpace(depth=32, **IMAGE)
+SOFTMAX = parts.PipelinedSoftmax(channels=6, stages=2, lanes=3, ram=RAM, **CODES)
+MASK = parts.CausalMask(channels=6, pixels=2, place_bits=3, lanes=3, **CODES)
 TRANSPOSE = parts.Transpose(extents=(2, 3, 4), order=(0, 2, 1), ram=RAM, **CODES)
 FIFO = parts.BlockFifo(depth=4, frame=7, ram=RAM, **CODES)
 RUNNING = parts.RunningMax(
@@ -65,6 +67,11 @@ REFUSED = {
     "Split cannot give runs (2, 1) of which (True,) are kept": (SPLIT, {"kept": (True,)}),
     "Lanes lanes must be at least 2": (LANES, {"lanes": 1}),
     "Lanes cannot be copies of Concat": (LANES, {"part": CONCAT}),
+    "PipelinedSoftmax channels 6 must be a multiple of lanes 4": (SOFTMAX, {"lanes": 4}),
+    "PipelinedSoftmax channels 6 must be a multiple of lanes 0": (SOFTMAX, {"lanes": 0}),
+    "PipelinedSoftmax that layers share has one lane, not 3": (SOFTMAX, {"is_shared": True}),
+    "CausalMask channels 6 must be a multiple of lanes 4": (MASK, {"lanes": 4}),
+    "CausalMask channels 6 must be a multiple of lanes 0": (MASK, {"lanes": 0}),
     "Pack channels 6 and lanes 4 must be multiples of in_lanes 4": (PACK, {"in_lanes": 4}),
     "Pack channels 6 and lanes 4 must be multiples of in_lanes 0": (PACK, {"in_lanes": 0}),
     "Upsample depth must be at least 8, not 7": (UPSAMPLE, {"depth": 7}),

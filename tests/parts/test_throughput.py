@@ -136,7 +136,7 @@ def test_a_line_buffer_reads_a_word_per_cycle_when_memory_is_ample():
     "part", ["Softmax", "PipelinedSoftmax", "TfliteSoftmax", "Normalize", "IntegerNormalize"]
 )
 def test_cycles_of_pixels(part):
-    """From the last code of the first one to its first result, and from pixel to pixel."""
+    """From the last beat of the first one to its first result, and from pixel to pixel."""
     for example in PIXELS[part].values():
         part = example.part
         beats = part.channels // getattr(part, "lanes", 1)

@@ -62,6 +62,11 @@ class SoftmaxPart(Part):
         return tile_memory(self.ram, self.tables << self.bits, self.exponential_bits)
 
     @property
+    def beats(self) -> int:
+        """Beats of a pixel."""
+        return self.channels
+
+    @property
     def sum_bits(self) -> int:
         """Width of the sum of a pixel's exponentials."""
         return self.exponential_bits + counter_bits(self.channels)
@@ -121,14 +126,14 @@ class DividingSoftmax(SoftmaxPart):
     def compute(
         self, codes: IntArray, *, table: Sequence[int], is_masked: bool = False
     ) -> IntArray:
-        """Return the probabilities of codes [beats, 1]; of masked ones the lowest code has none."""
+        """Return the probabilities of codes [beats, lanes]; masked, the lowest code has none."""
         pixels = codes.reshape(-1, self.channels)
         if self.rounds_down:
             assert not is_masked, "integer networks hide no codes"
-            return integer_softmax_codes(pixels, table, 1 << self.places).reshape(-1, 1)
+            return integer_softmax_codes(pixels, table, 1 << self.places).reshape(codes.shape)
         hidden = QType(self.bits, self.signed, 1.0).lo if is_masked else None
         qtype = QType(self.out_bits, False, 2.0**-self.places)
-        return softmax_codes(pixels, table, qtype=qtype, hidden=hidden).reshape(-1, 1)
+        return softmax_codes(pixels, table, qtype=qtype, hidden=hidden).reshape(codes.shape)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -136,6 +136,11 @@ class StreamLayer(ABC, Generic[F]):
         """Whether there is such hardware for beats of so many codes; most has one code in each."""
         return self.operand_lanes == self.result_lanes == 1
 
+    @property
+    def equally_wide(self) -> tuple[str, ...]:
+        """Streams beside it whose beats have as many codes as those of its result."""
+        return (*self.sources, self.tensor) if self.keeps_lanes else (self.tensor,)
+
     def widened(
         self, operand_lanes: int, result_lanes: int, clock_mhz: float | None = None
     ) -> AnyLayer:

@@ -79,23 +79,36 @@ class CausalMaskLayer(PlainLayer):
     """Channels that are hidden behind a place."""
 
     label = "mask"
+    keeps_lanes = True
 
     pixels: int
     channels: int
     place: QType
+
+    @property
+    def takes_lanes(self) -> bool:
+        return self.operand_lanes == self.result_lanes and self.channels % self.result_lanes == 0
+
+    def lanes_of(self, operand: int) -> int:
+        return 1 if operand else self.operand_lanes
+
+    @property
+    def equally_wide(self) -> tuple[str, ...]:
+        scores, _ = self.sources
+        return scores, self.tensor
 
     def operand_format(self, operand: int) -> QType:
         return self.place if operand else self.source
 
     def cycles(self, folding: Folding, device: Device) -> int:
         del folding, device
-        return self.pixels * self.channels
+        return self.pixels * self.channels // self.operand_lanes
 
     def part(self, device: Device) -> Part:
         del device
         return CausalMask(
             channels=self.channels, pixels=self.pixels, place_bits=self.place.bits,
-            **self.codes_format,
+            lanes=self.operand_lanes, **self.codes_format,
         )  # fmt: skip
 
 

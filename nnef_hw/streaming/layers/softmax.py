@@ -45,6 +45,7 @@ class SoftmaxLayer(StreamLayer[SoftmaxFolding]):
     """
 
     label = "softmax"
+    keeps_lanes = True
 
     pixels: int
     channels: int
@@ -59,10 +60,17 @@ class SoftmaxLayer(StreamLayer[SoftmaxFolding]):
             return "tflite_softmax"
         return "pipelined_softmax" if folding.stages else "softmax"
 
+    @property
+    def takes_lanes(self) -> bool:
+        if self.is_tflite:
+            return super().takes_lanes
+        return self.operand_lanes == self.result_lanes and self.channels % self.result_lanes == 0
+
     def foldings(self, device: Device) -> Sequence[SoftmaxFolding]:
         del device
-        stages = () if self.is_tflite else size_steps(self.places + 1)
-        return [SoftmaxFolding(stages=count) for count in (0, *stages)]
+        one_at_a_time = [0] * (self.operand_lanes == 1)
+        several = [] if self.is_tflite else size_steps(self.places + 1)
+        return [SoftmaxFolding(stages=count) for count in (*one_at_a_time, *several)]
 
     def _part(
         self, folding: SoftmaxFolding, device: Device
@@ -77,7 +85,7 @@ class SoftmaxLayer(StreamLayer[SoftmaxFolding]):
         if self.rounds_down:
             parameters["rounds_down"] = True
         if folding.stages:
-            return PipelinedSoftmax(stages=folding.stages, **parameters)
+            return PipelinedSoftmax(stages=folding.stages, lanes=self.operand_lanes, **parameters)
         return Softmax(**parameters)
 
     def parts(self, folding: SoftmaxFolding, device: Device) -> tuple[Part, ...]:
@@ -92,7 +100,8 @@ class SoftmaxLayer(StreamLayer[SoftmaxFolding]):
         return {"softmax": {"table": self.table.tolist(), **masked}}
 
     def without_overlap(self, folding: SoftmaxFolding) -> SoftmaxFolding | None:
-        return SoftmaxFolding(stages=0) if folding.stages else None
+        is_narrow = self.operand_lanes == 1
+        return SoftmaxFolding(stages=0) if folding.stages and is_narrow else None
 
 
 @lowers("softmax")

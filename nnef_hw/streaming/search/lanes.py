@@ -13,7 +13,7 @@ from nnef_hw.streaming.foldings.block import Block
 from nnef_hw.streaming.foldings.plan import LayerGraph
 from nnef_hw.streaming.search.options import network_options, useful_options
 
-__all__ = ["Wide", "takes_lanes", "wider", "why_not_whole", "widths"]
+__all__ = ["Wide", "equally_wide", "takes_lanes", "wider", "why_not_whole", "widths"]
 
 
 BUSY = (7 / 8, 3 / 4, 1 / 2)
@@ -123,13 +123,16 @@ def _enough(network: LayerGraph, interval: int) -> dict[str, int]:
         divisors = [count for count in range(1, channels + 1) if channels % count == 0]
         enough = (count for count in divisors if prod(image) <= count * interval)
         lanes[tensor] = next(enough, channels)
-    is_settled = False
-    while not is_settled:
-        is_settled = True
-        for layer in network.layers:
-            if layer.keeps_lanes:
-                streams = (*layer.sources, layer.tensor)
-                most = max(lanes[name] for name in streams)
-                is_settled &= all(lanes[name] == most for name in streams)
-                lanes |= dict.fromkeys(streams, most)
+    for streams in equally_wide(network):
+        lanes |= dict.fromkeys(streams, max(lanes[name] for name in streams))
     return lanes
+
+
+def equally_wide(network: LayerGraph) -> list[set[str]]:
+    """Return streams in sets of those that layers make equally wide; each is in one set."""
+    found = [{tensor} for tensor in network.images]
+    for layer in network.layers:
+        joined = set(layer.equally_wide)
+        joined.update(*(streams for streams in found if streams & joined))
+        found = [joined, *(streams for streams in found if not streams & joined)]
+    return found

@@ -157,17 +157,18 @@ def quotient_of(formats, target, requant, digit_bits, *, inverts=False, ram=RAM,
     )  # fmt: skip
 
 
-def mask(channels, pixels, signed, bits=4, place_bits=3, **more):
+def mask(channels, pixels, signed, bits=4, place_bits=3, lanes=1, **more):
     part = parts.CausalMask(
-        channels=channels, pixels=pixels, bits=bits, signed=signed, place_bits=place_bits
-    )
+        channels=channels, pixels=pixels, bits=bits, signed=signed, place_bits=place_bits,
+        lanes=lanes,
+    )  # fmt: skip
 
     def stimulus(rng):
         """Every place, those behind the last channel as well; the first code is the lowest."""
         lo, hi = ends(bits, signed)
         codes = rng.integers(lo, hi + 1, (8, pixels, channels))
         codes[:, 0, 0] = lo
-        return [codes.reshape(-1, 1), np.arange(8).reshape(-1, 1)]
+        return [codes.reshape(-1, lanes), np.arange(8).reshape(-1, 1)]
 
     return Example(part=part, stimulus=stimulus, frames=8, **more)
 
@@ -212,6 +213,12 @@ FUNCTIONS: Mapping[str, Mapping[str, Example]] = {
             {"signed": True, "unsigned": False},
         ),
         "verilog": mask(5, 2, signed=True, verilog=VERILATED),
+        **swept(
+            lambda channels, pixels, lanes, signed: mask(channels, pixels, signed, lanes=lanes),
+            {"two": (4, 3, 2), "whole pixels": (4, 2, 4), "four": (8, 1, 4), "odd": (6, 2, 3)},
+            {"signed": True, "unsigned": False}, prefix="wide ",
+        ),
+        "wide verilog": mask(6, 3, signed=False, lanes=2, verilog=VERILATED),
     },
     "Quotient": {
         **swept(quotient, QUOTIENTS.keys(), [1, 2, 4]),

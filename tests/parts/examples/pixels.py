@@ -81,19 +81,22 @@ def pixels_of(
 
 def softmax(
     channels, stages, bits=8, signed=True, *, scale=0.05, out=(8, 8), rounds_down=False,
-    stimulus=None, ram=RAM, **more,
+    stimulus=None, ram=RAM, lanes=1, **more,
 ):  # fmt: skip
     fields = {"channels": channels, "bits": bits, "signed": signed, "ram": ram}
     fields |= {"out_bits": out[0], "places": out[1], "rounds_down": rounds_down}
-    part = parts.PipelinedSoftmax(stages=stages, **fields) if stages else parts.Softmax(**fields)
+    if stages:
+        part = parts.PipelinedSoftmax(stages=stages, lanes=lanes, **fields)
+    else:
+        part = parts.Softmax(**fields)
     contents = {"table": exp_table(scale, 1 << bits).tolist(), **more.pop("contents", {})}
     return Example(
         part=part, contents=contents, frames=4,
-        stimulus=stimulus or pixels_of(channels, bits, signed), **more,
+        stimulus=stimulus or pixels_of(channels, bits, signed, lanes=lanes), **more,
     )  # fmt: skip
 
 
-def behind_masks(channels: int, bits: int, signed: bool) -> Stimulus:
+def behind_masks(channels: int, bits: int, signed: bool, lanes: int = 1) -> Stimulus:
     """Some of the lowest code among others, none but that, and one beside it."""
 
     def stimulus(rng):
@@ -101,24 +104,31 @@ def behind_masks(channels: int, bits: int, signed: bool) -> Stimulus:
         codes[rng.random(codes.shape) < 0.4] = 0
         codes[2] = codes[3] = 0
         codes[3, 0] = 1
-        return [(codes + ends(bits, signed)[0]).reshape(-1, 1)]
+        return [(codes + ends(bits, signed)[0]).reshape(-1, lanes)]
 
     return stimulus
 
 
-def masked(channels, stages, signed, **more):
-    stimulus = behind_masks(channels, 8, signed)
+def masked(channels, stages, signed, lanes=1, **more):
+    stimulus = behind_masks(channels, 8, signed, lanes)
     return softmax(
         channels, stages, 8, signed, scale=1e-3, stimulus=stimulus, contents={"is_masked": True},
-        **more,
+        lanes=lanes, **more,
     )  # fmt: skip
 
 
-def rounded_down(channels, stages, places, table):
+def rounded_down(channels, stages, places, table, lanes=1):
     """Those of integer networks: at most ``2**places - 1`` in all."""
     return softmax(
-        channels, stages, out=(places, places), contents={"table": table.tolist()}, rounds_down=True
-    )
+        channels, stages, out=(places, places), contents={"table": table.tolist()},
+        rounds_down=True, lanes=lanes,
+    )  # fmt: skip
+
+
+def wide_softmax(channels, lanes, stages, bits=8, signed=True, **more):
+    """Several pixels, so that both banks are full."""
+    stimulus = pixels_of(channels, bits, signed, count=16, lanes=lanes)
+    return softmax(channels, stages, bits, signed, stimulus=stimulus, lanes=lanes, **more)
 
 
 def tflite_softmax(channels, bits, signed, scale, ram=RAM, **more):
@@ -156,6 +166,12 @@ def softmaxes(stages):
     }  # fmt: skip
 
 
+WIDE = {
+    f"{lanes} of {channels}": (channels, lanes)
+    for channels, lanes in ((2, 2), (6, 2), (10, 5), (12, 4), (8, 8), (40, 8), (32, 16), (9, 3))
+}
+"""Channels, codes of a beat: whole pixels, trees of one stage and of two."""
+
 SOFTMAXES = {
     "Softmax": {
         **softmaxes([0]),
@@ -175,6 +191,19 @@ SOFTMAXES = {
             [1, 3, 6], [1, 2, 9], prefix="many pixels ",
         ),
         "verilog": softmax(5, 2, verilog=BOTH),
+        **swept(wide_softmax, WIDE, STAGES, FORMATS, prefix="wide "),
+        **swept(
+            lambda channels, lanes, n, signed: masked(channels, n, signed, lanes),
+            WIDE, STAGES[:2], [False, True], prefix="wide masked ",
+        ),
+        **swept(
+            lambda channels, lanes, n, places: rounded_down(
+                channels, n, places, shift_exponentials(), lanes
+            ),
+            WIDE, [1, 9], [4, 8], prefix="wide rounded down ",
+        ),
+        "wide verilog": wide_softmax(12, 4, 3, verilog=BOTH),
+        "wide finer": wide_softmax(8, 2, 4, out=(12, 14), verilog=VERILATED),
     },
     "TfliteSoftmax": {
         **swept(lambda *fmt: tflite_softmax(4, *fmt), dict([*FORMATS.items()][:2]), SCALES),

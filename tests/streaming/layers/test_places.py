@@ -12,6 +12,7 @@ from nnef_hw.errors import UnsupportedError
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import quantize
 from nnef_hw.streaming.foldings.lower import lower
+from nnef_hw.streaming.search.lanes import equally_wide, takes_lanes
 from nnef_hw.streaming.search.solver import schedule
 
 BOARDS = ["icebreaker", "ulx3s_85f", "tang_nano_20k"]
@@ -51,6 +52,24 @@ def test_many_steps_with_pauses(simulate, rng):
 def test_other_foldings_compute_the_same(seed, simulate, force, rng):
     graph, board = fixed(rng, heads=2, size=4), find_board("ulx3s_85f")
     plan = force(schedule(graph, board), graph, board)
+    simulate(plan, graph).check(20)
+
+
+@pytest.mark.parametrize(("lanes", "heads", "size"), [(2, 2, 4), (4, 1, 5), (8, 2, 2)])
+def test_scores_pass_in_wide_beats(lanes, heads, size, simulate, force, rng):
+    """Mask and softmax take several codes per beat, beside the place, which is one."""
+    graph, board = fixed(rng, heads=heads, size=size), find_board("ulx3s_85f")
+    network = lower(graph)
+    [mask] = [layer for layer in network.layers if layer.label == "mask"]
+    scores, place = mask.sources
+    [streams] = [found for found in equally_wide(network) if scores in found]
+    assert mask.tensor in streams
+    assert place not in streams
+    wide = network.widened(dict.fromkeys(streams, lanes))
+    assert takes_lanes(wide, board)
+    plan = force(schedule(graph, board), graph, board, wide)
+    kinds = {block.kind for block in plan.blocks if block.layer.result_lanes == lanes}
+    assert {"mask", "pipelined_softmax"} <= kinds
     simulate(plan, graph).check(20)
 
 

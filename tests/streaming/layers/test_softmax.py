@@ -6,6 +6,8 @@ from changed_plans import with_folding
 from sweeps import covering, few
 
 from nnef_hw.boards import find_board
+from nnef_hw.streaming.foldings.lower import lower
+from nnef_hw.streaming.search.lanes import equally_wide, takes_lanes, why_not_whole
 from nnef_hw.streaming.search.solver import schedule
 from nnef_hw.testing import GraphBuilder
 
@@ -57,6 +59,7 @@ def weighted(rng):
     return g.build(g.conv(x, rng.normal(size=[3, 20, 1, 1])))
 
 
+@pytest.mark.usefixtures("one_code_per_beat")
 @pytest.mark.parametrize(
     ("network", "stages"),
     covering([alone, one_class, of_pixels, scaled, weighted], [0, *DIVISION_STAGES]),
@@ -69,6 +72,7 @@ def test_cycles_are_those_of_the_hardware(network, stages, fix, simulate, rng):
     simulate(plan, graph).check(FRAMES)
 
 
+@pytest.mark.usefixtures("one_code_per_beat")
 def test_block_cycles_are_the_spacing_of_its_pixels(fix, rng):
     target = find_board("ice40")
     graph = fix(alone(rng))
@@ -92,6 +96,46 @@ def test_a_final_softmax_does_not_bound_the_interval(board, fix, simulate, rng):
     slow = schedule(graph, target, target_fps=target.clock_mhz * 1e6 / 400)
     assert slow.blocks[-1].kind == "softmax"
     assert slow.resources.bram < plan.resources.bram
+
+
+@pytest.mark.parametrize("lanes", [2, 3, 6])
+def test_wide_beats_are_exact_in_predicted_cycles(lanes, fix, force, simulate, rng):
+    """Scores, probabilities and their product are equally wide; so is the border."""
+    target = find_board("ulx3s_85f")
+    graph = fix(scaled(rng))
+    network = lower(graph)
+    [streams] = equally_wide(network)
+    wide = network.widened(dict.fromkeys(streams, lanes))
+    assert takes_lanes(wide, target)
+    plan = force(schedule(graph, target), graph, target, wide)
+    block = next(block for block in plan.blocks if block.op == "softmax")
+    assert (block.kind, block.parts[0].lanes) == ("pipelined_softmax", lanes)
+    simulate(plan, graph).check(FRAMES)
+
+
+def test_wide_beats_take_fewer_cycles(fix, rng):
+    """A pixel of 20 codes passes in 5 beats; what sums them up takes a few cycles more."""
+    device = find_board("ulx3s_85f").device
+    network = lower(fix(weighted(rng)))
+    cycles = []
+    for lanes in (1, 4, 20):
+        [layer] = [
+            x
+            for x in network.widened(dict.fromkeys(network.images, lanes)).layers
+            if x.label == "softmax"
+        ]
+        foldings = layer.foldings(device)
+        assert any(not folding.stages for folding in foldings) == (lanes == 1)
+        assert all((layer.without_overlap(x) is None) == (lanes > 1) for x in foldings[1:])
+        cycles.append(min(layer.cycles(folding, device) for folding in foldings))
+    assert cycles == [4 * (20 + 4), 4 * (5 + 5), 4 * (1 + 7)]
+
+
+def test_widths_that_do_not_divide_the_channels_are_refused(fix, rng):
+    target = find_board("ulx3s_85f")
+    network = lower(fix(scaled(rng)))
+    assert not takes_lanes(network.widened(dict.fromkeys(network.images, 4)), target)
+    assert why_not_whole(network, target) == ""
 
 
 def test_finer_steps_have_more_stages_to_choose_from(fix, rng):

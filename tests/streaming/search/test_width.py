@@ -29,7 +29,7 @@ def image(rng):
 
 
 def classes(rng):
-    """Softmax, a border and a constant, which take codes one by one, behind wide streams."""
+    """A border, which takes codes one by one, behind wide streams and in front of a softmax."""
     g = GraphBuilder("classes")
     x = g.conv(g.input("x", [1, 3, 8, 8]), rng.normal(size=[16, 3, 3, 3]), padding=1, name="first")
     x = g.conv(g.op("relu", x, name="relu"), rng.normal(size=[4, 16, 1, 1]), name="second")
