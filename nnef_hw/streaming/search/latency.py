@@ -7,6 +7,7 @@ latency of a frame decides how fast it writes, and an interval that is shorter g
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import gcd
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from nnef_hw.streaming.foldings.budget import (
     total_resources,
 )
 from nnef_hw.streaming.foldings.plan import LayerGraph
-from nnef_hw.streaming.search.lanes import takes_lanes
+from nnef_hw.streaming.search.lanes import equally_wide, takes_lanes
 from nnef_hw.streaming.search.misfit import ARCH
 from nnef_hw.streaming.search.options import network_options
 from nnef_hw.streaming.search.search import Search, fullness
@@ -83,21 +84,21 @@ def _widened(
 ) -> list[Block]:
     """Return blocks with some streams of several codes per beat, where that pays.
 
-    Events of all trials count together.
+    Those that layers make equally wide are tried together. Events of all trials count together.
     """
     left = MOST_WIDER_EVENTS
     lanes = {port.tensor: port.lanes for port in (*network.inputs, *network.outputs)}
     border = set(lanes)
     lanes |= {layer.tensor: layer.result_lanes for layer in network.layers}
     best = search.cost(blocks)
-    for layer in network.layers:
-        if layer.tensor in border:
-            continue
+    order = {layer.tensor: n for n, layer in enumerate(network.layers)}
+    inner_streams = (x for x in equally_wide(network) if not x & border)
+    for streams in sorted(inner_streams, key=lambda x: min(order[name] for name in x)):
         found, chosen = blocks, 1
-        for count in _widths(network.images[layer.tensor][2]):
+        for count in _widths(gcd(*(network.images[name][2] for name in streams))):
             if left <= 0:
                 return found
-            wide = network.widened({**lanes, layer.tensor: count})
+            wide = network.widened(lanes | dict.fromkeys(streams, count))
             options = network_options(wide, target.device) if takes_lanes(wide, target) else []
             if not options or not all(options):
                 continue
@@ -113,7 +114,7 @@ def _widened(
             if cost < best:
                 found, best, chosen = trial, cost, count
         if chosen > 1:
-            blocks, lanes[layer.tensor] = found, chosen
+            blocks, lanes = found, lanes | dict.fromkeys(streams, chosen)
     return blocks
 
 

@@ -102,3 +102,17 @@ def test_streams_between_layers_get_wider(simulate, perceptron):
     text = plan.dumps()
     assert StreamingPlan.from_json(json.loads(text), lower(perceptron)).dumps() == text
     simulate(plan, perceptron).check(12)
+
+
+def test_streams_that_layers_make_equally_wide_get_wider_together(fix, rng, simulate):
+    """A softmax between two layers of weights takes as many codes as it gives."""
+    g = GraphBuilder("weighed")
+    x = g.op("linear", g.input("x", [1, 6]), rng.normal(size=[48, 6]), np.zeros((1, 48)))
+    x = g.op("softmax", x, axes=[1])
+    graph = fix(g.build(g.op("linear", x, rng.normal(size=[5, 48]), np.zeros((1, 5)))))
+    plan = schedule(graph, TARGET, by_latency=True)
+    before, softmax, behind = (block.layer for block in plan.blocks)
+    assert before.result_lanes == softmax.operand_lanes > 1
+    assert softmax.result_lanes == behind.operand_lanes == softmax.operand_lanes
+    assert plan.latency < schedule(graph, TARGET).latency
+    simulate(plan, graph).check(12)
