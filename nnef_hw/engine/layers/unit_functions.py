@@ -24,7 +24,7 @@ from nnef_hw.parts.engine.fields import Record
 from nnef_hw.parts.engine.program import BEAT_BITS
 from nnef_hw.parts.engine.sizes import CODE_BITS
 from nnef_hw.parts.engine.units import Exponentiated, Normalized, StreamUnit, UnitTable
-from nnef_hw.parts.functions.normalize import SPACINGS
+from nnef_hw.parts.functions.normalize import FAST_SPACINGS, SPACINGS
 from nnef_hw.parts.functions.pipelined_softmax import PipelinedSoftmax
 from nnef_hw.parts.functions.shared_normalize import SharedNormalize
 from nnef_hw.parts.functions.softmax import DividingSoftmax, Softmax, SoftmaxPart
@@ -213,12 +213,13 @@ class NormalizeLayer(UnitLayer):
             SharedNormalize.whole_offset(x._own, int(end))
             for x in peers for end in (x.offset.min(), x.offset.max())
         ]  # fmt: skip
+        spacing = next(x for x in reversed(SPACINGS) if x <= pace)
         return SharedNormalize(
             channels=self.source.channels, bits=self.widest(peers), signed=False,
             out_bits=CODE_BITS, out_signed=False, centered=self.requant.centered,
             epsilon_bits=max(x.epsilon.bit_length() for x in requants), fraction=max(fractions),
             offset_bits=signed_bits(min(offsets), max(offsets)),
-            spacing=next(x for x in reversed(SPACINGS) if x <= pace), ram=ram,
+            spacing=spacing, digits=2 if spacing in FAST_SPACINGS else 1, ram=ram,
             finer_steps=max(fractions) - min(fractions), least_shift=min(shifts),
             farther_steps=max(shifts) - min(shifts),
         )  # fmt: skip

@@ -21,7 +21,7 @@ TREE_LEVELS = 2
 LANE_SHARE = 0.75
 """LUTs of the division of one more code per beat, for each one of the first: a divisor serves all.
 
-Measured of 2 to 8 codes; with what follows, estimates are within 12% on an ECP5, 18% on an iCE40.
+Measured of 2 to 8 codes; with what follows, estimates are within 12% on an ECP5, 20% on an iCE40.
 """
 LANE_BITS = 22
 """Bits of a division that take as many LUTs as the rest of one more code per beat."""
