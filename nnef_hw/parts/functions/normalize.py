@@ -28,7 +28,7 @@ SPACINGS = (1, 2, 4, 8, 16)
 """Cycles per beat."""
 
 FAST_SPACINGS = (1, 2)
-"""Those of a part that finds two bits of a root per cycle."""
+"""Cycles per beat of a part that finds two bits of a root per cycle."""
 
 SUM_LATENCY = 4
 """Cycles from the last beat of a pixel to its sums, where a beat is a code."""
