@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 
+from nnef_hw.arithmetic.records import Fields
 from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.window import Window
 from nnef_hw.ir import Reordering, layers
@@ -14,6 +16,7 @@ from nnef_hw.parts.images.pad import Pad
 from nnef_hw.parts.images.transpose import Transpose
 from nnef_hw.parts.images.upsample import Upsample
 from nnef_hw.parts.streams.concat import Concat, Split
+from nnef_hw.parts.streams.lanes import side_by_side
 from nnef_hw.streaming.layers.layer import AnyContext, Folding, PlainLayer, StreamContext, lowers
 
 __all__ = [
@@ -27,7 +30,29 @@ __all__ = [
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ConcatLayer(PlainLayer):
+class BeatMove(PlainLayer):
+    """A layer that moves whole beats: as many codes side by side as stay together."""
+
+    keeps_lanes = True
+
+    @property
+    @abstractmethod
+    def together(self) -> int:
+        """Codes that stay side by side: a beat has a divisor of their number."""
+
+    @property
+    def takes_lanes(self) -> bool:
+        lanes = self.result_lanes
+        return lanes == self.operand_lanes and self.together % lanes == 0
+
+    @property
+    def beats_format(self) -> Fields:
+        """Format of the beats that come."""
+        return {**self.codes_format, "lanes": self.operand_lanes}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ConcatLayer(BeatMove):
     """Images side by side; each gives ``runs`` codes in turn (design: row, column, channel)."""
 
     label = "concat"
@@ -38,15 +63,20 @@ class ConcatLayer(PlainLayer):
 
     def cycles(self, folding: Folding, device: Device) -> int:
         del folding, device
-        return self.pixels * self.channels
+        return self.pixels * self.channels // self.operand_lanes
+
+    @property
+    def together(self) -> int:
+        return math.gcd(*self.runs)
 
     def part(self, device: Device) -> Part:
         del device
-        return Concat(runs=self.runs, **self.codes_format)
+        runs = tuple(run // self.operand_lanes for run in self.runs)
+        return Concat(runs=runs, **self.beats_format)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class SliceLayer(PlainLayer):
+class SliceLayer(BeatMove):
     """Part of an image: of every ``sum(runs)`` codes those of the second run, ``turns`` times."""
 
     label = "slice"
@@ -56,17 +86,21 @@ class SliceLayer(PlainLayer):
 
     def cycles(self, folding: Folding, device: Device) -> int:
         del folding, device
-        return self.turns * sum(self.runs)
+        return self.turns * sum(self.runs) // self.operand_lanes
+
+    @property
+    def together(self) -> int:
+        return math.gcd(*self.runs)
 
     def part(self, device: Device) -> Part:
         del device
         kept = tuple(n == 1 for n, run in enumerate(self.runs) if run)
-        runs = tuple(run for run in self.runs if run)
-        return Split(runs=runs, turns=self.turns, kept=kept, **self.codes_format)
+        runs = tuple(run // self.operand_lanes for run in self.runs if run)
+        return Split(runs=runs, turns=self.turns, kept=kept, **self.beats_format)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class PadLayer(PlainLayer):
+class PadLayer(BeatMove):
     """A border of one code around an image; ``window`` has the image and its padding."""
 
     label = "pad"
@@ -80,19 +114,24 @@ class PadLayer(PlainLayer):
 
     def cycles(self, folding: Folding, device: Device) -> int:
         del folding, device
-        return self.window.words
+        return self.window.words // self.operand_lanes
+
+    @property
+    def together(self) -> int:
+        return self.window.channel_blocks
 
     def part(self, device: Device) -> Part:
         del device
         window = self.window
         return Pad(
-            height=window.height, width=window.width, channels=window.channel_blocks,
-            padding=window.padding, pad_code=self.pad_code, **self.codes_format,
+            height=window.height, width=window.width,
+            channels=window.channel_blocks // self.operand_lanes, padding=window.padding,
+            pad_code=self.pad_code, **self.beats_format,
         )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class UpsampleLayer(PlainLayer):
+class UpsampleLayer(BeatMove):
     """Rows and columns of the image of ``window``, several times each."""
 
     label = "upsample"
@@ -106,14 +145,20 @@ class UpsampleLayer(PlainLayer):
 
     def cycles(self, folding: Folding, device: Device) -> int:
         del folding, device
-        return self.window.beats * math.prod(self.factors)
+        return self.window.beats * math.prod(self.factors) // self.operand_lanes
+
+    @property
+    def together(self) -> int:
+        return self.window.channel_blocks
 
     def part(self, device: Device) -> Part:
-        window = self.window
-        return Upsample(
-            height=window.height, width=window.width, channels=window.channel_blocks,
-            factors=self.factors, depth=_two_rows(window), ram=device.ram, **self.codes_format,
+        window, lanes = self.window, self.operand_lanes
+        part = Upsample(
+            height=window.height, width=window.width, channels=window.channel_blocks // lanes,
+            factors=self.factors, depth=_two_rows(window) // lanes, ram=device.ram,
+            **self.codes_format,
         )  # fmt: skip
+        return side_by_side(part, lanes)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

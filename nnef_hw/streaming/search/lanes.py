@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import chain
-from math import prod
+from math import gcd, prod
 from typing import NamedTuple
 
 from nnef_hw.hardware.devices import Target
@@ -103,6 +103,11 @@ def _why_narrow(wide: LayerGraph, target: Target) -> str:
         is_wide = max(layer.operand_lanes, layer.result_lanes) > 1
         if any(lanes[name] != layer.lanes_of(n) for n, name in enumerate(layer.sources)):
             return f"{layer.name} reads streams of several widths"
+        if layer.keeps_lanes and layer.operand_lanes != layer.result_lanes:
+            return (
+                f"{layer.name} gives as many codes per beat as it takes, not "
+                f"{layer.result_lanes} for {layer.operand_lanes}"
+            )
         if not layer.takes_lanes or (is_wide and layer.repeats > 1):
             return f"{layer.name} takes codes one by one"
     return ""
@@ -124,7 +129,10 @@ def _enough(network: LayerGraph, interval: int) -> dict[str, int]:
         enough = (count for count in divisors if prod(image) <= count * interval)
         lanes[tensor] = next(enough, channels)
     for streams in equally_wide(network):
-        lanes |= dict.fromkeys(streams, max(lanes[name] for name in streams))
+        most = max(lanes[name] for name in streams)
+        common = gcd(*(network.images[name][2] for name in streams))
+        enough = (n for n in range(most, common + 1) if common % n == 0)
+        lanes |= dict.fromkeys(streams, next(enough, common))
     return lanes
 
 

@@ -285,6 +285,7 @@ def test_a_transposition_that_keeps_the_order_is_no_hardware(fix, rng):
     assert [block.kind for block in plan.blocks] == ["table", "conv", "conv", "table"]
 
 
+@pytest.mark.usefixtures("one_code_per_beat")
 @pytest.mark.parametrize("board", ["icebreaker", "ulx3s_85f"])
 @pytest.mark.parametrize(
     ("network", "bits"),
@@ -295,3 +296,30 @@ def test_registers_are_the_counters(network, bits, board, fix, rng):
     moves = {"pad", "slice", "upsample"}
     [block] = (b for b in schedule(fix(network(rng)), find_board(board)).blocks if b.kind in moves)
     assert (block.resources.ff, block.resources.bram) == (bits, bool(block.parts[0].memories))
+
+
+def wide_moves(rng):
+    """A U-Net of 8 channels: upsampled, joined, taken apart and padded between convolutions."""
+    g = GraphBuilder()
+    x = g.op("relu", g.conv(g.input("x", [1, 4, 6, 6]), weights(rng, 8, 4, 1, 1)))
+    y = g.op("relu", g.conv(g.pool("max_pool", x, 2), weights(rng, 8, 8, 1, 1)))
+    y = g.op("nearest_upsample", y, factor=[2, 2])
+    joined = g.op("concat", x, y, axis=1, shape=[1, 16, 6, 6])
+    part = g.op("slice", joined, axes=[1], begin=[4], end=[12], stride=[1])
+    part = g.op("slice", part, axes=[2], begin=[1], end=[6], stride=[1])
+    padding = [(0, 0), (0, 0), (1, 0), (0, 1)]
+    part = g.op("pad", part, padding=padding, border="constant", value=0.5)
+    return g.build(g.conv(g.op("tanh", part), weights(rng, 2, 8, 1, 1)))
+
+
+@pytest.mark.parametrize(("cycles", "lanes"), [(420, 2), (280, 4)])
+def test_moves_of_several_codes_per_beat(cycles, lanes, fix, simulate, rng):
+    """576 codes of a joined image within fewer cycles."""
+    target = find_board("ecp5")
+    graph = fix(wide_moves(rng))
+    plan = schedule(graph, target, target_fps=target.clock_mhz * 1e6 / cycles)
+    moves = {"nearest_upsample", "concat", "slice", "pad"}
+    assert moves <= {block.op for block in plan.blocks}
+    assert all(b.layer.result_lanes >= lanes for b in plan.blocks if b.op in moves)
+    assert plan.interval <= cycles
+    simulate(plan, graph).check(FRAMES, stall=0.3)

@@ -139,10 +139,9 @@ def test_plan_report_and_boards_know_the_beats(fix, rng):
 
 
 def test_layers_of_one_code_per_beat_refuse_the_rate(fix, rng):
-    g = GraphBuilder("padded")
-    x = g.conv(g.input("x", [1, 2, 6, 6]), rng.normal(size=[8, 2, 1, 1]), name="point")
-    sides = [(0, 0), (0, 0), (1, 1), (0, 0)]
-    graph = fix(g.build(g.op("pad", x, padding=sides, border="constant", value=0.0)))
+    g = GraphBuilder("spread")
+    x = g.conv(g.input("x", [1, 2, 6, 8]), rng.normal(size=[8, 2, 1, 1]), name="point")
+    graph = fix(g.build(g.op("depth_to_space", x, factor=[2, 2])))
     assert wide_networks(graph) == []
     with pytest.raises(TargetError, match=r"fewer than 384 cycles.* takes codes one by one"):
         schedule(graph, BOARD, target_fps=CLOCK / 300)
