@@ -93,7 +93,7 @@ def log_mel(
     periodic
         Whether the window's period is ``window`` samples, not ``window - 1``.
     emphasis
-        How much of a sample is taken from the next one: a multiple of 1/256.
+        How much of a sample is taken from the next one; hardware rounds it to 1/512.
     bands
         Features of a frame.
     low, high

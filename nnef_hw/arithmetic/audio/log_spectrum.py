@@ -24,8 +24,8 @@ NUMBER_BITS = 26
 FACTOR_BITS = 16
 """Bits of values of the window, of cosines and of a mult: none has a sign."""
 
-EMPHASIS_BITS = 8
-"""Most bits of an emphasis below 1."""
+EMPHASIS_BITS = 9
+"""Most bits of an emphasis below 1: samples of 16 bits fill the numbers of the transform then."""
 
 UNLIMITED = 1e30
 """A limit that no logarithm reaches."""
@@ -107,12 +107,8 @@ class LogSpectrum(ABC):
                 f"frames begin 1 to {self.window} samples after each other, the length of a "
                 f"window, not {self.hop}"
             )
-        if self.emphasis_steps != self.emphasis * (1 << EMPHASIS_BITS):
-            raise ValueError(
-                f"an emphasis is a multiple of 1 / {1 << EMPHASIS_BITS} below 1, not "
-                f"{self.emphasis:g}: the nearest one is "
-                f"{self.emphasis_steps / (1 << EMPHASIS_BITS):g}"
-            )
+        if not 0 <= self.emphasis < 1:
+            raise ValueError(f"an emphasis is at least 0 and below 1, not {self.emphasis:g}")
         if not self.floor >= 0:
             raise ValueError(f"a power that is added is not negative: {self.floor:g}")
         if not self.gain > 0:
@@ -132,8 +128,9 @@ class LogSpectrum(ABC):
 
     @property
     def emphasis_steps(self) -> int:
-        """Emphasis in steps of ``2**-8``, at most ``255``."""
-        return int(min(max(round(self.emphasis * (1 << EMPHASIS_BITS)), 0), 255))
+        """Emphasis in steps of ``2**-9``, rounded to the nearest one below 1."""
+        steps = 1 << EMPHASIS_BITS
+        return min(round(self.emphasis * steps), steps - 1)
 
     @property
     def reach(self) -> int:

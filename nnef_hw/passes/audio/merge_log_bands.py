@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,6 +33,12 @@ _INSIDE = _MOVES | {
 
 _LEAST_SAMPLES = 32
 
+_SEED = 1
+_ROUNDING = 1e-6
+"""Relative error of samples that are computed in 24 bits."""
+_DIGITS = 6
+"""Digits of an emphasis."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Found:
@@ -49,6 +56,8 @@ class _Found:
         Whether the result has frames before bands.
     mirrored
         Samples that are mirrored at the first one, and at the last one.
+    before
+        Zeros before the first sample.
     """
 
     source: str
@@ -56,6 +65,25 @@ class _Found:
     frames: int
     frames_first: bool
     mirrored: tuple[int, int] = (0, 0)
+    before: int = 0
+
+
+class _Samples(NamedTuple):
+    """Samples of an input, less a share of the sample before each.
+
+    Attributes
+    ----------
+    source
+        The samples.
+    emphasis
+        The share.
+    before
+        Zeros before the first sample: 1, or 0 where the first one gives no result.
+    """
+
+    source: str
+    emphasis: float = 0.0
+    before: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +93,7 @@ class MergeLogBands(Pass):
     * frames, window, discrete Fourier transform, power, a matrix of weights, ``log(x + floor)`` or
       ``log(max(x, floor))``, in whatever operators an exporter has written them: what noise,
       silence and single samples give tells
+    * an emphasis of samples before them, ``x[n] - p * x[n - 1]``
 
     Left alone: transforms whose points are no power of two, magnitudes in place of powers, windows
     and weights with a sign, bands that do not rise, weights of bin 0 or of the last one; samples
@@ -92,12 +121,12 @@ def _emit(editor: Editor, node: Node, found: _Found) -> None:
     audio = editor.activation(f"{node.name}_samples", (1, 1, samples.volume, 1), samples)
     editor.emit(reshape_node(samples.name, audio, (1, 1, samples.volume, 1), node))
     if not any(found.mirrored):
-        used = found.bands.window + (found.frames - 1) * found.bands.hop
+        used = found.bands.reach - found.before + (found.frames - 1) * found.bands.hop
         audio = emit_part(editor, node, audio, 2, 0, used)
     features = editor.activation(f"{node.name}_bands", (1, bands, found.frames, 1), like)
     attrs = {
         **{key: list(x) if isinstance(x, tuple) else x for key, x in asdict(found.bands).items()},
-        "padding": [found.mirrored, (0, 0)],
+        "padding": [found.mirrored if any(found.mirrored) else (found.before, 0), (0, 0)],
         "border": "reflect" if any(found.mirrored) else "constant",
     }  # fmt: skip
     editor.emit(Node("log_bands", (audio,), (features,), attrs, node.location))
@@ -115,31 +144,44 @@ def _find(graph: Graph, node: Node) -> _Found | None:
     shape = [n for n in result.shape if n > 1]
     if result.quant is not None or not 1 <= len(shape) <= 2:
         return None
-    for source, inside in _sources(graph, result.name):
+    for source, inside, samples in _sources(graph, result.name):
         function = _function(graph, inside, source, result)
         for frames_first in (True, False):
             frames = 1 if len(shape) == 1 else shape[0 if frames_first else 1]
             found = measure(_powers(function, frames, frames_first), source.volume, frames)
             bands = None if found is None else found.logarithm(_BASES[node.op])
-            if bands is not None:
-                name, mirrored = _mirrored(graph, source.name)
-                return _Found(name, bands, frames, frames_first, mirrored)
+            if bands is None:
+                continue
+            if samples.emphasis:
+                bands = replace(bands, emphasis=samples.emphasis)
+                return _Found(samples.source, bands, frames, frames_first, before=samples.before)
+            name, mirrored = _mirrored(graph, source.name)
+            return _Found(name, bands, frames, frames_first, mirrored)
     return None
 
 
-def _sources(graph: Graph, name: str) -> Iterator[tuple[Tensor, list[Node]]]:
+def _sources(graph: Graph, name: str) -> Iterator[tuple[Tensor, list[Node], _Samples]]:
     """Yield tensors of which alone a tensor is computed, and these nodes: the farthest ones first.
 
-    They are samples of an input, moved at most.
+    They are samples of an input, moved or emphasized at most.
     """
     order = {each: place for place, node in enumerate(graph.nodes) for each in node.outputs}
     places: set[int] = set()
     open_tensors, found = {name}, []
+    computed: list[tuple[str, set[int]]] = []
     while open_tensors:
         last = max(open_tensors, key=lambda each: order.get(each, -1))
-        if len(open_tensors) == 1 and _is_sound(graph, last):
-            nodes = [graph.nodes[place] for place in sorted(places)]
-            found.append((graph.tensor(last), nodes))
+        if len(open_tensors) == 1 and _is_row(graph, last):
+            if not _is_sound(graph, last):
+                computed.append((last, set(places)))
+            else:
+                for row, behind in computed:
+                    nodes = _in_order(graph, places - behind)
+                    samples = _emphasized(graph, nodes, graph.tensor(last), graph.tensor(row))
+                    if samples is not None:
+                        found.append((graph.tensor(row), _in_order(graph, behind), samples))
+                found.append((graph.tensor(last), _in_order(graph, places), _Samples(last)))
+                computed = []
         node = graph.producer(last)
         if node is None or node.op not in _INSIDE:
             break
@@ -147,6 +189,24 @@ def _sources(graph: Graph, name: str) -> Iterator[tuple[Tensor, list[Node]]]:
         open_tensors -= set(node.outputs)
         open_tensors |= {x for x in node.inputs if graph.tensor(x).data is None}
     yield from reversed(found)
+
+
+def _in_order(graph: Graph, places: Collection[int]) -> list[Node]:
+    return [graph.nodes[place] for place in sorted(places)]
+
+
+def _emphasized(graph: Graph, nodes: list[Node], source: Tensor, result: Tensor) -> _Samples | None:
+    """Return how nodes make a row of samples of another one, if that is an emphasis."""
+    before = result.volume - source.volume + 1
+    if before not in {0, 1}:
+        return None
+    x = np.random.default_rng(_SEED).normal(size=(1, source.volume))
+    given = _function(graph, nodes, source, result)(x)[0]
+    samples, earlier = x[0, 1 - before :], np.pad(x[0], (before, 0))[:-1]
+    emphasis = float(f"{earlier @ (samples - given) / (earlier @ earlier):.{_DIGITS}g}")
+    error = np.abs(samples - emphasis * earlier - given).max()
+    is_right = 0 < emphasis < 1 and error <= _ROUNDING * np.abs(given).max()
+    return _Samples(source.name, emphasis, before) if is_right else None
 
 
 def _mirrored(graph: Graph, name: str) -> tuple[str, tuple[int, int]]:
@@ -160,11 +220,14 @@ def _mirrored(graph: Graph, name: str) -> tuple[str, tuple[int, int]]:
     return node.inputs[0], (int(before_and_after[0]), int(before_and_after[1]))
 
 
-def _is_sound(graph: Graph, name: str) -> bool:
-    """Whether a tensor is samples of an input, one after the other."""
+def _is_row(graph: Graph, name: str) -> bool:
+    """Whether a tensor is as many numbers in a row as a transform needs."""
     tensor = graph.tensor(name)
-    if tensor.volume < _LEAST_SAMPLES or max(tensor.shape) != tensor.volume:
-        return False
+    return tensor.volume >= _LEAST_SAMPLES and max(tensor.shape) == tensor.volume
+
+
+def _is_sound(graph: Graph, name: str) -> bool:
+    """Whether a row is samples of an input, one after the other."""
     while name not in graph.inputs:
         node = graph.producer(name)
         moved = [x for x in node.inputs if graph.tensor(x).data is None] if node else []

@@ -114,6 +114,17 @@ def test_mirrored_borders_are_part_of_it(rng, tmp_path):
     np.testing.assert_allclose(again["y"], expected["y"], rtol=1e-5, atol=1e-5)
 
 
+def test_an_emphasis_is_part_of_it(rng, tmp_path):
+    path = spectrogram(tmp_path / "net.onnx", emphasis=0.97)
+    x = {"raw": rng.normal(size=(1, SAMPLES)).astype(np.float32) * 0.01}
+    expected = is_as_onnxruntime(path, x)
+    whole = simplify(load(path))
+    computing = [node for node in whole.nodes if node.op != "reshape"]
+    assert [node.op for node in computing] == ["slice", "log_bands", "conv"]
+    assert computing[1].attrs["emphasis"] == 0.97
+    np.testing.assert_allclose(run_float(whole, x)["y"], expected["y"], rtol=1e-5, atol=1e-5)
+
+
 @pytest.mark.parametrize("kind", [{"points": 60}, {"magnitude": True}])
 def test_other_spectrograms_stay_as_they_are(kind, rng, tmp_path):
     path = spectrogram(tmp_path / "net.onnx", **kind)

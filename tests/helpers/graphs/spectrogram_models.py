@@ -25,8 +25,21 @@ def saved(path, nodes, inputs, outputs, constants, opset=18):
     return path
 
 
-def spectrogram(path, *, points=POINTS, magnitude=False, least=False, mirrored=0):
-    """Write what torch.onnx makes of torchaudio's MelSpectrogram, a logarithm, and a filter."""
+EMPHASIZE = [
+    ("Slice", ["raw", "ones", "end", "ones"], "later", {}),
+    ("Slice", ["raw", "zeros", "minus", "ones"], "earlier", {}),
+    ("Mul", ["earlier", "share"], "part", {}),
+    ("Sub", ["later", "part"], "rest", {}),
+    ("Slice", ["raw", "zeros", "ones", "ones"], "first", {}),
+    ("Concat", ["first", "rest"], "x", {"axis": 1}),
+]
+
+
+def spectrogram(path, *, points=POINTS, magnitude=False, least=False, mirrored=0, emphasis=0.0):
+    """Write what torch.onnx makes of torchaudio's MelSpectrogram, a logarithm, and a filter.
+
+    With an emphasis, of samples that it is taken from as PyTorch networks write it.
+    """
     window = np.hanning(points + 1)[:-1].astype(np.float32)
     edges = np.linspace(1, points // 2 - 1, BANDS + 2)
     bins = np.arange(points // 2 + 1)
@@ -55,5 +68,11 @@ def spectrogram(path, *, points=POINTS, magnitude=False, least=False, mirrored=0
         constants["pads"] = np.array([0, mirrored, 0, mirrored])
     else:
         del nodes[0]
+    if emphasis:
+        nodes = [*EMPHASIZE, *nodes]
+        constants |= {
+            "ones": np.array([1]), "zeros": np.array([0]), "minus": np.array([-1]),
+            "end": np.array([SAMPLES]), "share": np.float32(emphasis),
+        }  # fmt: skip
     result = {"y": [1, 3, frames - 1]}
-    return saved(path, nodes, {"x": [1, SAMPLES]}, result, constants)
+    return saved(path, nodes, {"raw" if emphasis else "x": [1, SAMPLES]}, result, constants)

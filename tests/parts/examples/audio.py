@@ -26,6 +26,7 @@ FRONTS = {
     "radix 2 first": LogMel(window=60, hop=30, points=64, **SMALL),
     "without emphasis": LogMel(window=40, hop=40, points=64, emphasis=0.0, shape="hann", **SMALL),
     "other emphasis": LogMel(window=20, hop=7, points=32, emphasis=0.625, shape="ones", **SMALL),
+    "nine bits": LogMel(window=20, hop=7, points=32, emphasis=0.97, shape="ones", **SMALL),
     "floor": LogMel(window=24, hop=8, points=32, floor=0.03, **SMALL),
     "faint floor": LogMel(
         window=60, hop=30, points=64, floor=3e-10, gain=0.05, offset=0.6, **SMALL
