@@ -6,7 +6,7 @@ from amaranth.lib.wiring import Out
 
 from nnef_hw import parts
 from nnef_hw.rtl.base.memory import TiledMemory
-from nnef_hw.rtl.streams.stream import beat_layout, code_range
+from nnef_hw.rtl.streams.stream import beat_layout, beat_words, code_range
 
 __all__ = ["Constant"]
 
@@ -38,16 +38,16 @@ class Constant(wiring.Component):
         outside = [code for code in codes if code not in allowed]
         if outside:
             raise ValueError(f"Constant of {part.bits} bits cannot hold {outside[0]!r}")
-        if len(codes) != part.count:
-            raise ValueError(f"Constant needs {part.count} codes, not {len(codes)}")
+        if len(codes) != part.count * part.lanes:
+            raise ValueError(f"Constant needs {part.count * part.lanes} codes, not {len(codes)}")
         self.part = part
-        self.codes = [code % (1 << part.bits) for code in codes]
-        beat = beat_layout(bits=part.bits, signed=part.signed, lanes=1)
+        self.words = beat_words(codes, bits=part.bits, lanes=part.lanes)
+        beat = beat_layout(bits=part.bits, signed=part.signed, lanes=part.lanes)
         super().__init__({"o": Out(stream.Signature(beat))})
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.words = words = TiledMemory(self.part.tiling, words=self.codes,
+        m.submodules.words = words = TiledMemory(self.part.tiling, words=self.words,
                                                style=self.part.style)
         position = Signal(range(self.part.count))
         repeat = Signal(range(self.part.repeats))

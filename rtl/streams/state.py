@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from nnef_hw import parts
 from nnef_hw.rtl.base.memory import TiledMemory
-from nnef_hw.rtl.streams.stream import beat_layout, code_range
+from nnef_hw.rtl.streams.stream import beat_layout, beat_words, code_range
 
 __all__ = ["State"]
 
@@ -41,13 +41,13 @@ class State(wiring.Component):
         outside = [code for code in codes if code not in allowed]
         if outside:
             raise ValueError(f"State of {part.bits} bits cannot hold {outside[0]!r}")
-        if len(codes) != part.count:
-            raise ValueError(f"State needs {part.count} codes, not {len(codes)}")
+        if len(codes) != part.count * part.lanes:
+            raise ValueError(f"State needs {part.count * part.lanes} codes, not {len(codes)}")
         if part.style == "equal" and len(set(codes)) > 1:
             raise ValueError("State of equal codes has several")
         self.part = part
-        self.codes = [code % (1 << part.bits) for code in codes]
-        beat = stream.Signature(beat_layout(bits=part.bits, signed=part.signed, lanes=1))
+        self.words = beat_words(codes, bits=part.bits, lanes=part.lanes)
+        beat = stream.Signature(beat_layout(bits=part.bits, signed=part.signed, lanes=part.lanes))
         super().__init__({"i": In(beat), "o": Out(beat)})
 
     def elaborate(self, platform):
@@ -56,12 +56,12 @@ class State(wiring.Component):
         # Whether the initial codes have left; one of them is there; it is the last one.
         passing, present, final = Signal(), Signal(), Signal()
         position = Signal(range(part.count))
-        initial = Signal(part.bits)
+        initial = Signal(part.bits * part.lanes)
         fetch = Signal()
         if part.style == "equal":
-            m.d.comb += initial.eq(self.codes[0])
+            m.d.comb += initial.eq(self.words[0])
         else:
-            m.submodules.words = words = TiledMemory(part.tiling, words=self.codes,
+            m.submodules.words = words = TiledMemory(part.tiling, words=self.words,
                                                    style=part.style)
             m.d.comb += [
                 words.read_address.eq(position),

@@ -9,8 +9,8 @@ from amaranth.lib.wiring import In, Out
 from nnef_hw.rtl.base.primitives import own_lut
 
 __all__ = [
-    "Fifo", "beat_layout", "check_limits", "code_range", "code_shape", "elastic_stages",
-    "join_beats", "operand_streams",
+    "Fifo", "beat_layout", "beat_words", "check_limits", "code_range", "code_shape",
+    "elastic_stages", "join_beats", "operand_streams",
 ]
 
 
@@ -42,6 +42,15 @@ def beat_layout(*, bits, signed, lanes):
         "data": data.ArrayLayout(code_shape(bits, signed), lanes),
         "last": 1,
     })
+
+
+def beat_words(codes, *, bits, lanes):
+    """Return the data of beats of so many codes each as integers, the first code lowest."""
+    below = [code % (1 << bits) for code in codes]
+    return [
+        sum(code << n * bits for n, code in enumerate(below[first:first + lanes]))
+        for first in range(0, len(below), lanes)
+    ]
 
 
 def operand_streams(part, *, lanes=1):

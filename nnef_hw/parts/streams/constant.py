@@ -19,16 +19,17 @@ __all__ = ["Constant"]
 
 @dataclass(frozen=True, kw_only=True)
 class Constant(Part):
-    """Gives ``count`` codes in turn, ``repeats`` times a frame, always in time.
+    """Gives ``count`` beats in turn, ``repeats`` times a frame, always in time.
 
-    Its contents are ``codes``: one per channel, or those of a whole frame.
+    Its contents are ``codes``, those of a beat side by side: one per channel, or those of a whole
+    frame.
 
     Parameters
     ----------
     count, repeats
-        Codes; how often they come in a frame.
-    bits, signed
-        Format of the codes.
+        Beats; how often they come in a frame.
+    bits, signed, lanes
+        Format of the beats.
     ram
         The device's block RAM; not used if the codes are in LUTs.
     style
@@ -45,11 +46,12 @@ class Constant(Part):
     signed: bool
     ram: BlockRam
     style: str = "logic"
+    lanes: int = 1
 
     @property
     def tiling(self) -> Tiling:
         """Shape of the memory."""
-        return tile_memory(self.ram, self.count, self.bits)
+        return tile_memory(self.ram, self.count, self.bits * self.lanes)
 
     @property
     def memories(self) -> tuple[Tiling, ...]:
@@ -60,20 +62,20 @@ class Constant(Part):
         return counter_bits(self.count) + counter_bits(self.repeats)
 
     def compute(self, *, codes: Sequence[int]) -> IntArray:
-        """Return the codes [beats, 1] of a frame."""
-        return np.tile(codes, self.repeats).reshape(-1, 1)
+        """Return the codes [beats, lanes] of a frame."""
+        return np.tile(codes, self.repeats).reshape(-1, self.lanes)
 
     @property
     def features(self) -> Mapping[str, float]:
         in_logic = self.style == "logic"
         return {
             "counter bits": self._counters,
-            "table": self.bits * rom_luts(self.count) if in_logic else 0.0,
+            "table": self.bits * self.lanes * rom_luts(self.count) if in_logic else 0.0,
         }
 
     def flip_flops(self, device: Device) -> int:
         del device
-        return self._counters + self.bits + 2
+        return self._counters + self.bits * self.lanes + 2
 
     def operands(self, component: Hardware) -> list[Hardware]:
         del component

@@ -19,7 +19,7 @@ __all__ = ["State"]
 
 @dataclass(frozen=True, kw_only=True)
 class State(Pipe):
-    """Gives ``count`` initial codes after reset, and from then on what comes.
+    """Gives ``count`` initial beats after reset, and from then on what comes.
 
     That of a loop gives them anew before every ``steps - 1`` frames that come. Its contents are the
     initial ``codes`` of a frame. The queue in front of it holds what a step leaves, as far as the
@@ -28,9 +28,9 @@ class State(Pipe):
     Parameters
     ----------
     count
-        Codes of a frame.
-    bits, signed
-        Format of the codes.
+        Beats of a frame.
+    bits, signed, lanes
+        Format of the beats.
     ram
         The device's block RAM; not used unless the initial codes are in it.
     style
@@ -50,30 +50,32 @@ class State(Pipe):
     ram: BlockRam
     style: str = "equal"
     steps: int = 1
+    lanes: int = 1
 
     @property
     def passed(self) -> int:
-        """Codes that pass between initial ones."""
+        """Beats that pass between initial ones."""
         return (self.steps - 1) * self.count
 
     @property
     def tiling(self) -> Tiling:
         """Shape of the memory of initial codes."""
-        return tile_memory(self.ram, self.count, self.bits)
+        return tile_memory(self.ram, self.count, self.bits * self.lanes)
 
     @property
     def memories(self) -> tuple[Tiling, ...]:
         return (self.tiling,) if self.style == "block" else ()
 
     def compute(self, passing: IntArray, *, codes: Sequence[int]) -> IntArray:
-        """Return the initial codes, and those [beats, 1] that pass; in loops, before each and last.
+        """Return initial beats, and those [beats, lanes] that pass; in loops, before each and last.
 
         ``codes`` are the initial ones.
         """
-        first = np.reshape(codes, (-1, 1))
+        first = np.reshape(codes, (-1, self.lanes))
         if not self.passed:
             return np.concatenate([first, passing])
-        loops = [codes for loop in passing.reshape(-1, self.passed, 1) for codes in (first, loop)]
+        frames = passing.reshape(-1, self.passed, self.lanes)
+        loops = [codes for loop in frames for codes in (first, loop)]
         return np.concatenate([*loops, first])
 
     @property
@@ -81,14 +83,14 @@ class State(Pipe):
         in_logic = self.style == "logic"
         return {
             "counter bits": counter_bits(self.count) + counter_bits(self.passed),
-            "code bits": self.bits,
-            "table": self.bits * rom_luts(self.count) if in_logic else 0.0,
+            "code bits": self.bits * self.lanes,
+            "table": self.bits * self.lanes * rom_luts(self.count) if in_logic else 0.0,
         }
 
     def flip_flops(self, device: Device) -> int:
         del device
         counters = counter_bits(self.count) + counter_bits(self.passed)
-        return counters + 3 + self.bits * (self.style == "logic")
+        return counters + 3 + self.bits * self.lanes * (self.style == "logic")
 
     def process(self, target: Stream, *origins: Stream) -> Process:
         [origin] = origins

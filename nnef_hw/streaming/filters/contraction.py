@@ -195,6 +195,10 @@ class ContractionLayer(SummingLayer[ContractionFolding]):
     def lanes_of(self, operand: int) -> int:
         return 1 if operand else self.operand_lanes
 
+    @property
+    def joined(self) -> tuple[str, ...]:
+        return self.sources[:1]
+
     def most_queue(self, operand: int) -> int:
         # Rows wait until a set of matrices has come; the next set takes the place of one before.
         product = self.product

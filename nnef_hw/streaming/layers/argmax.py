@@ -23,17 +23,24 @@ class ArgmaxLayer(PlainLayer):
     channels: int
     greatest: bool
 
+    @property
+    def takes_lanes(self) -> bool:
+        return self.result_lanes == 1 and self.channels % self.operand_lanes == 0
+
     def kind(self, folding: Folding) -> str:
         del folding
         return "argmax" if self.greatest else "argmin"
 
     def cycles(self, folding: Folding, device: Device) -> int:
         del folding, device
-        return self.pixels * self.channels
+        return self.pixels * self.channels // self.operand_lanes
 
     def part(self, device: Device) -> Part:
         del device
-        return Argmax(channels=self.channels, greatest=self.greatest, **self.codes_format)
+        return Argmax(
+            channels=self.channels, greatest=self.greatest, lanes=self.operand_lanes,
+            **self.codes_format,
+        )  # fmt: skip
 
 
 @lowers("argmax_reduce", "argmin_reduce")

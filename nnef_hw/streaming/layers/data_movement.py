@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from dataclasses import dataclass
 
 from nnef_hw.arithmetic.records import Fields
@@ -34,11 +33,6 @@ class BeatMove(PlainLayer):
     """A layer that moves whole beats: as many codes side by side as stay together."""
 
     keeps_lanes = True
-
-    @property
-    @abstractmethod
-    def together(self) -> int:
-        """Codes that stay side by side: a beat has a divisor of their number."""
 
     @property
     def takes_lanes(self) -> bool:
@@ -162,7 +156,7 @@ class UpsampleLayer(BeatMove):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class DepthToSpaceLayer(PlainLayer):
+class DepthToSpaceLayer(BeatMove):
     """Channels (y, x, c) of the image of ``window``, spread over rows and columns."""
 
     label = "depth_to_space"
@@ -176,20 +170,24 @@ class DepthToSpaceLayer(PlainLayer):
 
     def cycles(self, folding: Folding, device: Device) -> int:
         del folding, device
-        return self.window.beats
+        return self.window.beats // self.operand_lanes
+
+    @property
+    def together(self) -> int:
+        return self.window.channel_blocks // math.prod(self.factors)
 
     def part(self, device: Device) -> Part:
-        window = self.window
-        depth = 1 << (_two_rows(window) - 1).bit_length()
-        return DepthToSpace(
-            height=window.height, width=window.width, factors=self.factors, depth=depth,
-            channels=window.channel_blocks // math.prod(self.factors), ram=device.ram,
-            **self.codes_format,
+        window, lanes = self.window, self.operand_lanes
+        part = DepthToSpace(
+            height=window.height, width=window.width, factors=self.factors,
+            depth=1 << (_two_rows(window) // lanes - 1).bit_length(),
+            channels=self.together // lanes, ram=device.ram, **self.codes_format,
         )  # fmt: skip
+        return side_by_side(part, lanes)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class TransposeLayer(PlainLayer):
+class TransposeLayer(BeatMove):
     """A stream in another order: the axes of ``reordering``, outermost first.
 
     They need not be those of a tensor: a flat one is divided into what it becomes. Axes that are
@@ -207,14 +205,22 @@ class TransposeLayer(PlainLayer):
 
     def cycles(self, folding: Folding, device: Device) -> int:
         del folding, device
-        return self.reordering.volume
+        return self.reordering.volume // self.operand_lanes
+
+    @property
+    def together(self) -> int:
+        last = len(self.reordering.extents) - 1
+        stays = self.reordering.order[-1] == last and last not in self.backwards
+        return self.reordering.extents[-1] if stays else 1
 
     def part(self, device: Device) -> Part:
+        lanes = self.operand_lanes
         turns, inner = (1, self.reordering) if self.backwards else self.reordering.turns
-        return Transpose(
-            extents=inner.extents, order=inner.order, backwards=self.backwards, turns=turns,
-            ram=device.ram, **self.codes_format,
+        part = Transpose(
+            extents=(*inner.extents[:-1], inner.extents[-1] // lanes), order=inner.order,
+            backwards=self.backwards, turns=turns, ram=device.ram, **self.codes_format,
         )  # fmt: skip
+        return side_by_side(part, lanes)
 
 
 def _two_rows(window: Window) -> int:

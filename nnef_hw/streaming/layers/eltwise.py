@@ -71,9 +71,7 @@ class EltwiseLayer(StreamLayer[F]):
     @property
     def takes_lanes(self) -> bool:
         lanes = self.operand_lanes
-        # a constant comes code by code
-        fits = lanes == 1 or (not self.codes and self.channels % lanes == 0)
-        return fits and lanes == self.result_lanes
+        return lanes == self.result_lanes and self.channels % lanes == 0
 
     @property
     def beats(self) -> int:
@@ -90,15 +88,21 @@ class EltwiseLayer(StreamLayer[F]):
     def constant(self, device: Device) -> Constant | None:
         if not self.codes:
             return None
+        count = len(self._given) // self.operand_lanes
         return Constant(
-            count=len(self.codes), repeats=self.beats // len(self.codes), bits=self.second.bits,
-            signed=self.second.signed, ram=device.ram,
+            count=count, repeats=self.beats // count, bits=self.second.bits,
+            signed=self.second.signed, lanes=self.operand_lanes, ram=device.ram,
             style="logic" if len(self.codes) <= LOGIC_CODES else "block",
         )  # fmt: skip
 
+    @property
+    def _given(self) -> tuple[int, ...]:
+        """Codes of the constant, of whole beats: each lane gives the code of all channels."""
+        return self.codes * self.operand_lanes if len(self.codes) == 1 else self.codes
+
     def contents(self, folding: F) -> Contents:
         own = self.operator_contents(folding)
-        return {**own, "constant": {"codes": self.codes}} if self.codes else own
+        return {**own, "constant": {"codes": self._given}} if self.codes else own
 
     @abstractmethod
     def operator_contents(self, folding: F) -> Contents:

@@ -137,9 +137,19 @@ class StreamLayer(ABC, Generic[F]):
         return self.operand_lanes == self.result_lanes == 1
 
     @property
+    def together(self) -> int:
+        """Codes that it moves side by side: a beat has a divisor of their number; 0 for any."""
+        return 0
+
+    @property
+    def joined(self) -> tuple[str, ...]:
+        """Streams that it reads in beats of as many codes."""
+        return self.sources
+
+    @property
     def equally_wide(self) -> tuple[str, ...]:
         """Streams beside it whose beats have as many codes as those of its result."""
-        return (*self.sources, self.tensor) if self.keeps_lanes else (self.tensor,)
+        return (*self.joined, self.tensor) if self.keeps_lanes else (self.tensor,)
 
     def widened(
         self, operand_lanes: int, result_lanes: int, clock_mhz: float | None = None

@@ -93,9 +93,9 @@ class CausalMaskLayer(PlainLayer):
         return 1 if operand else self.operand_lanes
 
     @property
-    def equally_wide(self) -> tuple[str, ...]:
+    def joined(self) -> tuple[str, ...]:
         scores, _ = self.sources
-        return scores, self.tensor
+        return (scores,)
 
     def operand_format(self, operand: int) -> QType:
         return self.place if operand else self.source

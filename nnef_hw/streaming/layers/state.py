@@ -33,10 +33,15 @@ class StateLayer(StreamLayer[Folding]):
     label = "state"
     closes_loop: ClassVar[bool] = True
     leads: ClassVar[bool] = True
+    keeps_lanes: ClassVar[bool] = True
 
     initial: tuple[int, ...]
     steps: int = 1
     begun: bool = False
+
+    @property
+    def takes_lanes(self) -> bool:
+        return self.operand_lanes == self.result_lanes
 
     def least_queue(self, device: Device) -> int:
         del device
@@ -48,13 +53,15 @@ class StateLayer(StreamLayer[Folding]):
 
     def cycles(self, folding: Folding, device: Device) -> int:
         del folding, device
-        return (self.steps - self.begun) * len(self.initial)
+        return (self.steps - self.begun) * len(self.initial) // self.operand_lanes
 
     def parts(self, folding: Folding, device: Device) -> tuple[Part, ...]:
         del folding
-        count = len(self.initial)
-        codes: Fields = {"bits": self.source.bits, "signed": self.source.signed}
-        style = "logic" if count <= LOGIC_CODES else "block"
+        count = len(self.initial) // self.operand_lanes
+        codes: Fields = {
+            "bits": self.source.bits, "signed": self.source.signed, "lanes": self.operand_lanes,
+        }  # fmt: skip
+        style = "logic" if len(self.initial) <= LOGIC_CODES else "block"
         if len(set(self.initial)) == 1:
             style = "equal"
         state = StatePart(count=count, ram=device.ram, style=style, steps=self.steps, **codes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from itertools import chain
 from math import gcd, prod
 from typing import NamedTuple
@@ -13,7 +13,15 @@ from nnef_hw.streaming.foldings.block import Block
 from nnef_hw.streaming.foldings.plan import LayerGraph
 from nnef_hw.streaming.search.options import network_options, useful_options
 
-__all__ = ["Wide", "equally_wide", "takes_lanes", "wider", "why_not_whole", "widths"]
+__all__ = [
+    "Wide",
+    "common_codes",
+    "equally_wide",
+    "takes_lanes",
+    "wider",
+    "why_not_whole",
+    "widths",
+]
 
 
 BUSY = (7 / 8, 3 / 4, 1 / 2)
@@ -130,17 +138,23 @@ def _enough(network: LayerGraph, interval: int) -> dict[str, int]:
         lanes[tensor] = next(enough, channels)
     for streams in equally_wide(network):
         most = max(lanes[name] for name in streams)
-        common = gcd(*(network.images[name][2] for name in streams))
+        common = common_codes(network, streams)
         enough = (n for n in range(most, common + 1) if common % n == 0)
         lanes |= dict.fromkeys(streams, next(enough, common))
     return lanes
 
 
+def common_codes(network: LayerGraph, streams: Collection[str]) -> int:
+    """Return the most codes per beat of streams that layers make equally wide."""
+    moves = (layer.together for layer in network.layers if layer.tensor in streams)
+    return gcd(*(network.images[name][2] for name in streams), *moves)
+
+
 def equally_wide(network: LayerGraph) -> list[set[str]]:
-    """Return streams in sets of those that layers make equally wide; each is in one set."""
+    """Return streams in sets of those that layers make, or take, equally wide; each is in one."""
     found = [{tensor} for tensor in network.images]
-    for layer in network.layers:
-        joined = set(layer.equally_wide)
+    for together in (x for layer in network.layers for x in (layer.equally_wide, layer.joined)):
+        joined = set(together)
         joined.update(*(streams for streams in found if streams & joined))
         found = [joined, *(streams for streams in found if not streams & joined)]
     return found

@@ -7,7 +7,6 @@ latency of a frame decides how fast it writes, and an interval that is shorter g
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import gcd
 
 import numpy as np
 
@@ -24,7 +23,7 @@ from nnef_hw.streaming.foldings.budget import (
     total_resources,
 )
 from nnef_hw.streaming.foldings.plan import LayerGraph
-from nnef_hw.streaming.search.lanes import equally_wide, takes_lanes
+from nnef_hw.streaming.search.lanes import common_codes, equally_wide, takes_lanes
 from nnef_hw.streaming.search.misfit import ARCH
 from nnef_hw.streaming.search.options import network_options
 from nnef_hw.streaming.search.search import Search, fullness
@@ -95,7 +94,7 @@ def _widened(
     inner_streams = (x for x in equally_wide(network) if not x & border)
     for streams in sorted(inner_streams, key=lambda x: min(order[name] for name in x)):
         found, chosen = blocks, 1
-        for count in _widths(gcd(*(network.images[name][2] for name in streams))):
+        for count in _widths(common_codes(network, streams)):
             if left <= 0:
                 return found
             wide = network.widened(lanes | dict.fromkeys(streams, count))

@@ -29,7 +29,7 @@ VERILATED = ("verilator",)
 BOTH = ("verilator", "cocotb")
 
 
-def argmax(bits, signed, channels, greatest=True, **more):
+def argmax(bits, signed, channels, greatest=True, lanes=1, **more):
     def stimulus(rng):
         """All equal, every code the only or a double extremum, then noise with many ties."""
         lo, hi = ends(bits, signed)
@@ -47,9 +47,9 @@ def argmax(bits, signed, channels, greatest=True, **more):
             noise.clip(-1, 1),
         ]
         codes = np.concatenate(pixels)
-        return [codes[: len(codes) // 4 * 4].reshape(-1, 1)]
+        return [codes[: len(codes) // 4 * 4].reshape(-1, lanes)]
 
-    part = parts.Argmax(channels=channels, bits=bits, signed=signed, greatest=greatest)
+    part = parts.Argmax(channels=channels, bits=bits, signed=signed, greatest=greatest, lanes=lanes)
     return Example(part=part, stimulus=stimulus, frames=4, **more)
 
 
@@ -367,6 +367,11 @@ PIXELS: Mapping[str, Mapping[str, Example]] = {
         **swept(argmax, CODES, [16, 1, 2, 7], {"most": True, "least": False}),
         "largest": proved_argmax(3, greatest=True), "smallest": proved_argmax(2, greatest=False),
         "one channel": proved_argmax(1, greatest=True),
+        **{
+            f"{lanes} of {channels} codes": argmax(8, True, channels, most, lanes, verilog=BOTH)
+            for lanes, channels, most in [(2, 6, True), (3, 3, False), (5, 10, False)]
+        },
+        **{f"{lanes} codes": argmax(4, False, lanes, lanes=lanes) for lanes in (2, 4, 7, 16, 17)},
     },
 }  # fmt: skip
 

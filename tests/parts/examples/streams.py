@@ -106,12 +106,12 @@ SPLITS = {
 
 
 def constant(
-    count, repeats=4, style="block", bits=8, signed=True, codes=None, ram=RAM, **more
+    count, repeats=4, style="block", bits=8, signed=True, codes=None, ram=RAM, lanes=1, **more
 ):  # fmt: skip
     if codes is None:
-        codes = np.random.default_rng(count).integers(-128, 128, count).tolist()
+        codes = np.random.default_rng(count).integers(-128, 128, count * lanes).tolist()
     part = parts.Constant(
-        count=count, repeats=repeats, bits=bits, signed=signed, ram=ram, style=style
+        count=count, repeats=repeats, bits=bits, signed=signed, ram=ram, style=style, lanes=lanes
     )
     return Example(part=part, contents={"codes": codes}, sizes=[], timed=False, **more)
 
@@ -130,11 +130,13 @@ def proved_delay(count, frame):
     return delay(count, frame, 2, 2, False, proof=Proof(ahead=count, patience=4))
 
 
-def state(count, style, steps=1, bits=8, signed=True, codes=None, ram=RAM, **more):
+def state(count, style, steps=1, bits=8, signed=True, codes=None, ram=RAM, lanes=1, **more):
     if codes is None:
-        drawn = np.random.default_rng(count).integers(-128, 128, count).tolist()
-        codes = [9] * count if style == "equal" else drawn
-    part = parts.State(count=count, bits=bits, signed=signed, ram=ram, style=style, steps=steps)
+        drawn = np.random.default_rng(count).integers(-128, 128, count * lanes).tolist()
+        codes = [9] * count * lanes if style == "equal" else drawn
+    part = parts.State(
+        count=count, bits=bits, signed=signed, ram=ram, style=style, steps=steps, lanes=lanes
+    )
     return Example(
         part=part, contents={"codes": codes}, sizes=[part.passed or count], in_frame=count,
         result_frame=count, **more,
@@ -228,6 +230,10 @@ STREAMS: Mapping[str, Mapping[str, Example]] = {
     "Constant": {
         **swept(constant, [1, 2, 7, 20], [1, 4], ["block", "logic"]),
         "verilog": constant(5, verilog=VERILATED),
+        **{
+            f"beats of {lanes}, {style}": constant(count, 3, style, lanes=lanes)
+            for count, style, lanes in [(1, "logic", 3), (4, "logic", 2), (5, "block", 4)]
+        },
         "proof of logic": proved_constant(3, 2, "logic"),
         "proof of block": proved_constant(4, 1, "block"),
         "one code": proved_constant(1, 3, "logic"),
@@ -244,6 +250,10 @@ STREAMS: Mapping[str, Mapping[str, Example]] = {
         **{f"loop of {count}, {steps}": state(count, "logic", steps)
            for count, steps in [(1, 2), (3, 2), (4, 5)]},
         "verilog": state(5, "block", verilog=BOTH),
+        **{
+            f"beats of {lanes}, {style}, {steps}": state(3, style, steps, lanes=lanes)
+            for style, steps, lanes in [("equal", 1, 2), ("logic", 3, 4), ("block", 1, 3)]
+        },
         "equal": proved_state(3, "equal"), "logic": proved_state(3, "logic"),
         "block": proved_state(4, "block"), "one code": proved_state(1, "equal"),
         "loop": proved_state(2, "logic", 3), "loop of one code": proved_state(1, "logic", 2),

@@ -312,14 +312,47 @@ def wide_moves(rng):
     return g.build(g.conv(g.op("tanh", part), weights(rng, 2, 8, 1, 1)))
 
 
-@pytest.mark.parametrize(("cycles", "lanes"), [(420, 2), (280, 4)])
-def test_moves_of_several_codes_per_beat(cycles, lanes, fix, simulate, rng):
-    """576 codes of a joined image within fewer cycles."""
+def wide_ends(rng):
+    """Constants of every kind, pixels of a pixel's channels, axes that change places, an index."""
+    g = GraphBuilder()
+    x = g.op("relu", g.conv(g.input("x", [1, 4, 6, 4]), weights(rng, 24, 4, 1, 1)))
+    x = g.op("tanh", g.op("add", x, weights(rng, 1, 24, 6, 4)))
+    x = g.op("transpose", g.op("max", x, weights(rng, 1, 24, 1, 1)), axes=[0, 1, 3, 2])
+    x = g.op("depth_to_space", x, factor=[2, 1])
+    return g.build(g.op("argmax_reduce", x, axes=[1]))
+
+
+def wide_state(rng):
+    """A state of 16 channels that is added to what comes, and begins with unequal values."""
+    g = GraphBuilder()
+    state = g.state("h", weights(rng, 1, 16, 6, 6) / 4)
+    x = g.op("relu", g.conv(g.input("x", [1, 4, 6, 6]), weights(rng, 16, 4, 1, 1)))
+    total = g.op("tanh", g.op("add", x, state))
+    g.update("h", total)
+    return g.build(g.conv(total, weights(rng, 2, 16, 1, 1)))
+
+
+ENDS = {"add", "max", "depth_to_space", "transpose", "argmax_reduce"}
+
+
+@pytest.mark.parametrize(
+    ("network", "cycles", "lanes", "moves"),
+    [
+        (wide_moves, 420, 2, {"nearest_upsample", "concat", "slice", "pad"}),
+        (wide_moves, 280, 4, {"nearest_upsample", "concat", "slice", "pad"}),
+        (wide_ends, 420, 2, ENDS),
+        (wide_ends, 280, 3, ENDS),
+        (wide_state, 420, 2, {"add", "update"}),
+        (wide_state, 280, 4, {"add", "update"}),
+    ],
+)
+def test_moves_of_several_codes_per_beat(network, cycles, lanes, moves, fix, simulate, rng):
+    """576 codes of an image within fewer cycles."""
     target = find_board("ecp5")
-    graph = fix(wide_moves(rng))
+    graph = fix(network(rng))
     plan = schedule(graph, target, target_fps=target.clock_mhz * 1e6 / cycles)
-    moves = {"nearest_upsample", "concat", "slice", "pad"}
-    assert moves <= {block.op for block in plan.blocks}
-    assert all(b.layer.result_lanes >= lanes for b in plan.blocks if b.op in moves)
+    blocks = [block for block in plan.blocks if block.op in moves]
+    assert moves == {block.op for block in blocks}
+    assert all(block.layer.operand_lanes >= lanes for block in blocks)
     assert plan.interval <= cycles
     simulate(plan, graph).check(FRAMES, stall=0.3)

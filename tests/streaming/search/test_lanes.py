@@ -139,9 +139,10 @@ def test_plan_report_and_boards_know_the_beats(fix, rng):
 
 
 def test_layers_of_one_code_per_beat_refuse_the_rate(fix, rng):
-    g = GraphBuilder("spread")
+    g = GraphBuilder("exchanged")
     x = g.conv(g.input("x", [1, 2, 6, 8]), rng.normal(size=[8, 2, 1, 1]), name="point")
-    graph = fix(g.build(g.op("depth_to_space", x, factor=[2, 2])))
+    x = g.op("tanh", g.op("transpose", x, axes=[0, 3, 2, 1]))
+    graph = fix(g.build(x))
     assert wide_networks(graph) == []
     with pytest.raises(TargetError, match=r"fewer than 384 cycles.* takes codes one by one"):
         schedule(graph, BOARD, target_fps=CLOCK / 300)
