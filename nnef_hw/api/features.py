@@ -72,6 +72,7 @@ def log_mel(
     offset: float = 52 / 64,
     lowest: float = 0.0,
     highest: float = 1.0,
+    power: int = 2,
     network_input: str | None = None,
     time: int | None = None,
 ) -> AudioFront:
@@ -102,6 +103,8 @@ def log_mel(
         Power that is added before the logarithm.
     gain, offset, lowest, highest
         What becomes of the logarithm to the base of 10; -52 to 12 dB are 0 to 1.
+    power
+        2 for the power of bins, 1 for magnitudes.
     network_input
         Input of the network that it computes, if there are several.
     time
@@ -116,7 +119,8 @@ def log_mel(
         return LogMelFront(
             rate=rate, window=window, hop=hop, points=points, shape=shape, periodic=periodic,
             emphasis=emphasis, bands=bands, low=low, high=high, floor=floor, gain=gain,
-            offset=offset, lowest=lowest, highest=highest, network_input=network_input, time=time,
+            offset=offset, lowest=lowest, highest=highest, power=power,
+            network_input=network_input, time=time,
         )  # fmt: skip
 
 

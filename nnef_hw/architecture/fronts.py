@@ -66,5 +66,5 @@ def log_mel_part(
         lengths=layer.requant.bank.lengths, frames=0 if goes_on else frames,
         out_bits=layer.target.bits, out_signed=layer.target.signed,
         in_dsp=device.family.has_wide_products and device.dsp >= LogMel.DSP_BLOCKS,
-        ram=device.ram, single_port=single_port,
+        ram=device.ram, magnitudes=front.power == 1, single_port=single_port,
     )  # fmt: skip

@@ -8,7 +8,7 @@ from nnef_hw import parts
 from nnef_hw.arithmetic.audio.logarithm import LOG_BITS
 from nnef_hw.arithmetic.numerics import signed_bits
 from nnef_hw.parts.audio.log_mel import TOP_BIT
-from nnef_hw.rtl.audio.log_mel_datapath import address, multiply, write
+from nnef_hw.rtl.audio.log_mel_datapath import address, multiply, take_root, write
 from nnef_hw.rtl.audio.log_mel_passes import run_passes
 from nnef_hw.rtl.audio.log_mel_signals import LOW_BITS, LogMelSignals
 from nnef_hw.rtl.base.primitives import delayed
@@ -78,6 +78,8 @@ class LogMel(wiring.Component):
         self._count(m, w)
         multiply(m, w)
         write(m, w)
+        if self.part.magnitudes:
+            take_root(m, w)
         self._take(m, w)
         address(m, w)
         run_passes(m, w, self.o.ready)

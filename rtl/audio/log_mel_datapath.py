@@ -5,7 +5,7 @@ from amaranth import *
 from nnef_hw.arithmetic.audio.log_mel import FLOOR_STEP_BITS
 from nnef_hw.arithmetic.audio.log_spectrum import FACTOR_BITS, NUMBER_BITS
 from nnef_hw.arithmetic.audio.logarithm import LOG_BITS
-from nnef_hw.parts.audio.log_mel import LIMB_BITS, TOP_BIT, WIDE_SHIFT
+from nnef_hw.parts.audio.log_mel import LIMB_BITS, ROOT_BITS, TOP_BIT, WIDE_SHIFT
 from nnef_hw.rtl.audio.log_mel_signals import (
     HALF_BITS,
     LOW_BITS,
@@ -20,7 +20,10 @@ from nnef_hw.rtl.audio.log_mel_signals import (
 )
 from nnef_hw.rtl.base.primitives import delayed
 
-__all__ = ["address", "multiply", "write"]
+__all__ = ["address", "multiply", "take_root", "write"]
+
+ENERGY_BIT = FACTOR_BITS - SQUARE_BITS
+"""Lowest bit of a bin's energy in the sum, when it is taken for its root."""
 
 
 def multiply(m, w):
@@ -88,16 +91,37 @@ def write(m, w):
     m.d.comb += chosen.eq(Mux(w.is_idle, Written.GIVEN, delayed(m, w.slice, 3, name="slice")))
     result = w.result
     low = LOW_BITS + LIMB_BITS
+    rounded = Cat(total[LOW_BITS:low], total[low] & ~w.is_power)
+    top = Cat(total[low:TOP_BIT], total[TOP_BIT:] & w.is_power.replicate(2))
+    if w.part.magnitudes:
+        rounded, top = Mux(w.is_power, w.root, rounded), Mux(w.is_power, 0, top)
     with m.If(~w.clears), m.Switch(chosen):
         with m.Case(Written.ROUNDED):
-            m.d.sync += result.eq(Cat(total[LOW_BITS:low], total[low] & ~w.is_power))
+            m.d.sync += result.eq(rounded)
         with m.Case(Written.WHOLE):
             m.d.sync += result.eq(total[WHOLE_BITS:])
         with m.Case(Written.TOP):
-            m.d.sync += result.eq(
-                Cat(total[low:TOP_BIT], total[TOP_BIT:] & w.is_power.replicate(2)))
+            m.d.sync += result.eq(top)
         with m.Case(Written.GIVEN):
             m.d.sync += result.eq(w.sample)
+
+
+def take_root(m, w):
+    """Find the root of the energy that is taken, a bit per step, the highest one first."""
+    energy = Signal(2 * ROOT_BITS)
+    rest = Signal(ROOT_BITS + 1)
+    above, odd = Cat(energy[-2:], rest), Cat(C(1, 2), w.root)
+    fits = Signal()
+    m.d.comb += fits.eq(above >= odd)
+    with m.If(w.takes_root):
+        m.d.sync += [
+            energy.eq(w.sum[ENERGY_BIT : ENERGY_BIT + len(energy)]), rest.eq(0), w.root.eq(0),
+        ]
+    with m.Else():
+        m.d.sync += [
+            energy.eq(energy << 2), rest.eq(Mux(fits, above - odd, above)),
+            w.root.eq(Cat(fits, w.root)),
+        ]
 
 
 def address(m, w):

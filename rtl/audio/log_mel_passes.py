@@ -8,6 +8,7 @@ from nnef_hw.parts.audio.log_mel import (
     JOIN_STEPS,
     LOG_STEPS,
     NORMALIZE_STEPS,
+    ROOT_BEGIN,
     TOP_BIT,
     WIDE_JOINS,
     WIDE_NORMALIZES,
@@ -241,7 +242,7 @@ def run_passes(m, w, leaves):
                 m.next = "POWER"
         with m.State("POWER"):
             _square(m, w, count)
-            steps(count[3], w.wraps)
+            steps(count[:5].all() if part.magnitudes else count[3], w.wraps)
             with m.If(drains):
                 m.d.comb += [w.kind.eq(Operation.HOLD), w.reads.eq(0), w.is_written.eq(0)]
             with m.If(drained):
@@ -280,7 +281,7 @@ def run_passes(m, w, leaves):
 
 
 def _square(m, w, count):
-    """Square both pieces of a number, add them up, and write the halves of the sum."""
+    """Square both pieces of a number, add them up, and write the halves of the sum, or its root."""
     m.d.comb += [w.is_power.eq(1), w.table.eq(Table.CONSTANT)]
     # upper bits first: they are shifted before the lower ones are added
     products = enumerate([(0, By.HIGH), (0, By.SIGN), (1, By.HIGH), (1, By.SIGN), (1, By.LOW),
@@ -295,11 +296,20 @@ def _square(m, w, count):
                     w.is_first.eq(step in {0, 4}), w.begin.eq(First.SHIFTED if step else 0),
                 ]
             before = piece
-        with m.Case(6):
-            m.d.comb += w.kind.eq(Operation.SHIFT)
-        with m.Case(7):
-            m.d.comb += [w.kind.eq(Operation.SHIFT), w.slice.eq(Written.TOP), w.is_written.eq(1)]
-        with m.Case(8):
+        last = w.part.bin_steps - 1
+        if w.part.magnitudes:
+            with m.Case(ROOT_BEGIN):
+                m.d.comb += w.takes_root.eq(1)
+            with m.Case(last - 1):
+                m.d.comb += [w.slice.eq(Written.TOP), w.is_written.eq(1)]
+        else:
+            with m.Case(last - 2):
+                m.d.comb += w.kind.eq(Operation.SHIFT)
+            with m.Case(last - 1):
+                m.d.comb += [
+                    w.kind.eq(Operation.SHIFT), w.slice.eq(Written.TOP), w.is_written.eq(1),
+                ]
+        with m.Case(last):
             m.d.comb += [w.slice.eq(Written.ROUNDED), w.to_piece.eq(1), w.is_written.eq(1)]
 
 

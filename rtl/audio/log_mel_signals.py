@@ -4,7 +4,7 @@ from amaranth import *
 
 from nnef_hw.arithmetic.audio.log_spectrum import FACTOR_BITS, NUMBER_BITS
 from nnef_hw.arithmetic.audio.logarithm import SEGMENT_BITS
-from nnef_hw.parts.audio.log_mel import TOP_BIT, LogMelWords
+from nnef_hw.parts.audio.log_mel import ROOT_BITS, TOP_BIT, LogMelWords
 from nnef_hw.rtl.arrays.wide_product import WideProduct
 from nnef_hw.rtl.base.memory import PacedMemory, TiledMemory
 
@@ -96,6 +96,9 @@ class LogMelSignals:
         # the digit of a stage: one bit, or the lower one of two
         self.low_digit, self.high_digit = Signal(places), Signal(places)
         self.is_pair = Signal()
+        # the energy of a bin is taken for its root
+        self.takes_root = Signal()
+        self.root = Signal(ROOT_BITS)
         self.is_apart = Signal()
         self.low_bit, self.high_bit = Signal(), Signal()
         self.to_low, self.to_high = Signal(), Signal()

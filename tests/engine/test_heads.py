@@ -5,11 +5,13 @@ from dataclasses import replace
 import pytest
 from engine_graphs import planned
 from hearing_graphs import FRAMES, fixed_of, hearing, small_front, step_of
+from spectrogram_models import spectrogram
 
 from nnef_hw.boards import find_board
 from nnef_hw.engine.layers.formats import Shape
 from nnef_hw.engine.layers.support import check_engine
 from nnef_hw.engine.planning.solver import schedule_engine
+from nnef_hw.frontend import load
 
 pytestmark = pytest.mark.system
 
@@ -40,6 +42,16 @@ def test_frames_of_an_inference(rng, run_engine, board):
     graph = fixed_of(hearing(rng, SMALL), rng)
     plan = planned(graph, 4, 4, board=board)
     assert plan.inputs[0].beats == SMALL.window + (FRAMES - 1) * SMALL.hop
+    run_engine(plan, graph, frames=3)
+
+
+@pytest.mark.parametrize("magnitude", [False, True])
+def test_a_spectrogram_of_the_network_itself(magnitude, rng, run_engine, tmp_path):
+    """Its samples are one row of channels in the model."""
+    model = spectrogram(tmp_path / "net.onnx", magnitude=magnitude, samples=184)
+    plan = planned(graph := fixed_of(load(model), rng, axis=1), 4, 4, board=ULX3S)
+    [source] = plan.design.network.sources
+    assert source.head.node.op == "log_bands"
     run_engine(plan, graph, frames=3)
 
 

@@ -44,21 +44,21 @@ class FilterBank:
     def of(cls, weights: IntArray) -> FilterBank:
         """Return the bank of weights [channels, bins]; a filter of zeros reads one bin.
 
-        Every filter begins behind the first bin of the one before, and at most behind its last one:
-        those that do not are given weights of 0.
-
-        Raises
-        ------
-        ValueError
-            If a filter would have to begin before the first bin.
+        No filter begins before the one in front of it, or farther than behind that one's last bin:
+        those that would are given weights of 0.
         """
-        ends = [np.flatnonzero(row)[[0, -1]] if row.any() else (1, 1) for row in weights]
-        firsts, lasts = (list(map(int, each)) for each in zip(*ends, strict=True))
-        for n in reversed(range(len(firsts) - 1)):
-            firsts[n] = min(firsts[n], firsts[n + 1] - 1)
-            lasts[n] = max(lasts[n], firsts[n + 1] - 1)
-        if firsts[0] < 0:
-            raise ValueError(f"{-firsts[0]} bands too many are narrower than a bin")
+        firsts, lasts = [0] * len(weights), [0] * len(weights)
+        following = None
+        for n in reversed(range(len(weights))):
+            used = np.flatnonzero(weights[n])
+            if used.size:
+                firsts[n], lasts[n] = int(used[0]), int(used[-1])
+            else:
+                firsts[n] = lasts[n] = 1 if following is None else following
+            if following is not None:
+                firsts[n] = min(firsts[n], following)
+                lasts[n] = max(lasts[n], following - 1)
+            following = firsts[n]
         return cls(
             tuple(
                 Filter(first, tuple(map(int, row[first : last + 1])))

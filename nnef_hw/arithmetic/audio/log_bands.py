@@ -51,23 +51,24 @@ class LogBands(LogSpectrum):
                 f"bands lie between bin 1 and bin {self.points // 2 - 1}: the transform gives no "
                 f"power of bin 0 and of bin {self.points // 2}"
             )
-        self.check_bands()
 
     @classmethod
     def of(
         cls, *, hop: int, points: int, window: FloatArray, weights: FloatArray, floor: float,
-        gain: float, offset: float, lowest: float | None = None,
+        gain: float, offset: float, lowest: float | None = None, power: int = 2,
     ) -> Self:  # fmt: skip
-        """Return ``log10(sum + floor) * gain + offset``, of powers that nothing divides.
+        """Return ``log10(sum + floor) * gain + offset``, of a spectrum that nothing divides.
 
         Parameters
         ----------
         window
             Values of the window, of any size.
         weights
-            Weights [bands, points / 2 + 1] of powers, of any size.
+            Weights [bands, points / 2 + 1] of bins, of any size.
         lowest
             The least feature; None if there is no limit.
+        power
+            2 for the power of bins, 1 for magnitudes.
 
         Raises
         ------
@@ -75,7 +76,7 @@ class LogBands(LogSpectrum):
             If the integers cannot compute it: the number that is wrong.
         """
         loudest, heaviest = float(np.abs(window).max()), float(weights.max())
-        unit = loudest**2 * heaviest * points
+        unit = (loudest**2 * points) ** (power / 2) * heaviest
         spans = [np.flatnonzero(row)[[0, -1]] if row.any() else (1, 0) for row in weights]
         return cls(
             hop=hop, points=points, shape=tuple(map(float, window / loudest)),
@@ -87,7 +88,7 @@ class LogBands(LogSpectrum):
                 for x in row[begin : end + 1]
             ),
             floor=floor / unit, gain=gain, offset=offset + gain * float(np.log10(unit)),
-            lowest=-UNLIMITED if lowest is None else lowest,
+            lowest=-UNLIMITED if lowest is None else lowest, power=power,
         )  # fmt: skip
 
     @property

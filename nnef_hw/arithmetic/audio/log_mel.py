@@ -24,6 +24,7 @@ from nnef_hw.arithmetic.audio.log_spectrum import (
     LogSpectrum,
 )
 from nnef_hw.arithmetic.audio.logarithm import LOG_BITS, log2
+from nnef_hw.arithmetic.audio.roots import floor_root
 from nnef_hw.arithmetic.audio.spectrum import RealFft, wrap
 from nnef_hw.arithmetic.numerics import FloatArray, IntArray, QType
 from nnef_hw.arithmetic.records import JsonObject
@@ -127,7 +128,6 @@ class LogMel(LogSpectrum):
                 f"{len(empty)} of {self.bands} bands have no bin of {self.rate / self.points:g} "
                 f"Hz, the first of them band {empty[0]}: take more points, or fewer bands"
             )
-        self.check_bands()
 
     @cached_property
     def values(self) -> FloatArray:
@@ -149,7 +149,8 @@ class LogMelRequant:
     """Features of frames of samples of 16 bits as codes: one integer for each real number above.
 
     ``y = 2**e * x[n] - p * x[n - 1]``, ``u = round(y * w[n] / 2**a)``, ``w`` being the window in
-    steps of ``2**-16``; the transform has 26 bits; ``P = floor((re**2 + im**2) / 2**8)``; ``S`` is
+    steps of ``2**-16``; the transform has 26 bits; ``P = floor((re**2 + im**2) / 2**8)``, or
+    ``floor(sqrt(re**2 + im**2))`` for magnitudes, which has 25 bits; ``S`` is
     the sum of ``P`` times weights in steps of ``2**-14``, below ``2**57``, and of ``floor``; ``L``
     is :func:`log2` of it, where it is at least 1, else 0;
     ``q = clip(floor((L * mult + bias) / 2**shift) + zero_point)``.
@@ -236,12 +237,13 @@ class LogMelRequant:
         return wrap((frames + (1 << shift - 1)) >> shift, NUMBER_BITS)
 
     def sums(self, windowed: IntArray) -> IntArray:
-        """Return the sums of the power in each band and of the floor, [..., bands]."""
+        """Return the sums of what is in each band and of the floor, [..., bands]."""
         padded = np.zeros((*windowed.shape[:-1], self.front.points), np.int64)
         padded[..., : self.front.window] = windowed
         real, imag = self.fft.apply(padded)
-        power = (real * real + imag * imag) >> POWER_SHIFT
-        return self.bank.apply(power) + self.floor
+        energy = real * real + imag * imag
+        bins = energy >> POWER_SHIFT if self.front.power == 2 else floor_root(energy)
+        return self.bank.apply(bins) + self.floor
 
     def codes(self, sums: IntArray) -> IntArray:
         """Return the codes of sums."""
@@ -293,11 +295,12 @@ def choose_log_mel(
     if shift < 1:
         raise ValueError(f"its step of {target.scale:g} is too small: a logarithm has 16 bits")
     draft = LogMelRequant(front, mult, 0, shift, target.zero_point, target.lo, target.hi)
-    # A power of 1 of the real transform, in the steps of the integers' sums.
+    # A power, or magnitude, of 1 of the real transform, in the steps of the integers' sums.
     _, e = draft.emphasis
     unit = 2.0 ** (FACTOR_BITS + e - draft.input_shift) / step
     unit *= draft.fft.gain / front.points
-    one = unit**2 * front.points * 2.0 ** (FILTER_BITS - POWER_SHIFT)
+    one = (unit**2 * front.points) ** (front.power / 2) * 2.0**FILTER_BITS
+    one *= 2.0**-POWER_SHIFT if front.power == 2 else 1.0
     zero = -math.log2(one) * (1 << LOG_BITS) * mult
     bias = zero + front.offset / target.scale * 2.0**shift + 2.0 ** (shift - 1)
     lo, hi = target.quantize([front.lowest, front.highest]).tolist()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
 from typing import ClassVar, Self, TypeVar
@@ -9,7 +10,6 @@ from typing import ClassVar, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from nnef_hw.arithmetic.audio.filter_bank import FilterBank
 from nnef_hw.arithmetic.audio.spectrum import RealFft
 from nnef_hw.arithmetic.numerics import FloatArray, IntArray
 from nnef_hw.arithmetic.records import JsonObject
@@ -45,8 +45,9 @@ class LogSpectrum(ABC):
     """Features of frames of audio, in real numbers.
 
     ``y[n] = x[n] - emphasis * x[n - 1]``, what is before the first sample being 0; of each frame
-    the power of its windowed transform divided by ``points``, summed up with the weights of each
-    band; then ``log10(max(sum + floor, 1e-30)) * gain + offset``, cut to ``lowest .. highest``.
+    the power of its windowed transform divided by ``points``, or its root, summed up with the
+    weights of each band; then ``log10(max(sum + floor, 1e-30)) * gain + offset``, cut to
+    ``lowest .. highest``.
 
     Parameters
     ----------
@@ -62,6 +63,8 @@ class LogSpectrum(ABC):
         What the logarithm to the base of 10 is multiplied by, and what is added.
     lowest, highest
         Limits of a feature.
+    power
+        2 for the power of bins, 1 for magnitudes.
     """
 
     name: ClassVar[str]
@@ -75,6 +78,7 @@ class LogSpectrum(ABC):
     offset: float = 0.0
     lowest: float = -UNLIMITED
     highest: float = UNLIMITED
+    power: int = 2
 
     @property
     @abstractmethod
@@ -109,22 +113,14 @@ class LogSpectrum(ABC):
             )
         if not 0 <= self.emphasis < 1:
             raise ValueError(f"an emphasis is at least 0 and below 1, not {self.emphasis:g}")
+        if self.power not in {1, 2}:
+            raise ValueError(f"a power is 1, of magnitudes, or 2, not {self.power!r}")
         if not self.floor >= 0:
             raise ValueError(f"a power that is added is not negative: {self.floor:g}")
         if not self.gain > 0:
             raise ValueError(f"the gain of a logarithm is positive, not {self.gain:g}")
         if not self.lowest < self.highest:
             raise ValueError(f"features between {self.lowest:g} and {self.highest:g}: none")
-
-    def check_bands(self) -> None:
-        """Refuse bands that no bin belongs to, or that are not in the order of their bins.
-
-        Raises
-        ------
-        ValueError
-            With the first band that is wrong.
-        """
-        FilterBank.of((self.weights > 0).astype(np.int64))
 
     @property
     def emphasis_steps(self) -> int:
@@ -146,7 +142,7 @@ class LogSpectrum(ABC):
         return np.arange(self.frames(samples))[:, None] * self.hop + np.arange(self.window)
 
     def sums(self, samples: ArrayLike, before: ArrayLike = 0.0) -> FloatArray:
-        """Return the power in bands, [..., frames, bands], of samples [..., samples].
+        """Return the power, or magnitudes, in bands [..., frames, bands] of samples [..., samples].
 
         Parameters
         ----------
@@ -157,8 +153,8 @@ class LogSpectrum(ABC):
         earlier = np.broadcast_to(np.asarray(before, np.float64), (*x.shape[:-1], 1))
         y = x - self.emphasis * np.concatenate([earlier, x[..., :-1]], axis=-1)
         frames = y[..., self.places(x.shape[-1])] * self.values
-        power = np.abs(np.fft.rfft(frames, self.points)) ** 2 / self.points
-        return np.asarray(power @ self.weights.T)
+        magnitude = np.abs(np.fft.rfft(frames, self.points)) / math.sqrt(self.points)
+        return np.asarray(magnitude**self.power @ self.weights.T)
 
     def apply(self, samples: ArrayLike, before: ArrayLike = 0.0) -> FloatArray:
         """Return the features [..., frames, bands] of samples [..., samples] between -1 and 1.

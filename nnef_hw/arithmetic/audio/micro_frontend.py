@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from nnef_hw.arithmetic.audio.filter_bank import FilterBank, mel
 from nnef_hw.arithmetic.audio.logarithm import LOG_BITS, integer_bits, log2
+from nnef_hw.arithmetic.audio.roots import floor_root
 from nnef_hw.arithmetic.audio.spectrum import RealFft, wrap
 from nnef_hw.arithmetic.numerics import IntArray
 
@@ -222,10 +223,7 @@ class MicroFrontend:
 
 def rounded_root(numbers: IntArray) -> IntArray:
     """Return square roots, rounded; those of 16 bits are not rounded beyond ``2**16 - 1``."""
-    # float64 is off by less than 1 below 2**62
-    root = np.sqrt(numbers.astype(np.float64)).astype(np.int64)
-    root -= root * root > numbers
-    root += (root + 1) * (root + 1) <= numbers
+    root = floor_root(numbers)
     is_short = (numbers <= WORD) & (root == (1 << 16) - 1)
     is_up = (numbers - root * root > root) & ~is_short
     return np.asarray(root + is_up)

@@ -77,9 +77,10 @@ def check_engine(graph: Graph) -> list[NnefHwError]:
     ]
     computed = (*graph.states, *(node.name for node in graph.nodes))
     inside = {head.node.name for head in begins.values()}
+    samples = {order.origin(order.inputs[name].tensor)[0] for name in begins}
     for name in dict.fromkeys((*sources, *constants, *computed)):
-        if name in ahead - inside:
-            continue  # what a part in front of the engine keeps
+        if name in ahead - inside or order.origin(name)[0] in samples:
+            continue  # what a part in front of the engine takes, or keeps
         if graph.tensor(name).dtype == "integer":
             continue  # a place, which no memory of codes has
         qtype = graph.tensor(name).qtype

@@ -20,7 +20,7 @@ from nnef_hw.arithmetic.numerics import FloatArray
 __all__ = ["MeasuredBands", "Power", "measure"]
 
 Power = Callable[[FloatArray], FloatArray]
-"""Powers [N, frames, bands], with what is added to them, of samples [N, samples]."""
+"""Sums [N, frames, bands], with what is added to them, of samples [N, samples]."""
 
 _LOUD = 1e4
 """Amplitude beside which what is added is nothing."""
@@ -40,7 +40,7 @@ _AMPLITUDES = (0.01, 0.3, 1.0, 30.0)
 
 @dataclass(frozen=True, kw_only=True)
 class MeasuredBands:
-    """Power in bands of the spectrum of frames: ``sum + floor``, or ``max(sum, floor)``.
+    """Power or magnitudes in bands of frames' spectra: ``sum + floor``, or ``max(sum, floor)``.
 
     Parameters
     ----------
@@ -49,11 +49,13 @@ class MeasuredBands:
     window
         Values of the window, from the first sample of the first frame on.
     weights
-        Weights [bands, points / 2 + 1] of the power of bins.
+        Weights [bands, points / 2 + 1] of bins.
     floor
         What is added, or the least.
     is_least
-        Whether the floor is the least power.
+        Whether the floor is the least sum.
+    power
+        2 for the power of bins, 1 for magnitudes.
     """
 
     hop: int
@@ -62,6 +64,7 @@ class MeasuredBands:
     weights: FloatArray
     floor: float
     is_least: bool
+    power: int
 
     def logarithm(self, base: float) -> LogBands | None:
         """Return the operator for the logarithm; None if integers cannot compute it."""
@@ -74,20 +77,21 @@ class MeasuredBands:
             return LogBands.of(
                 hop=self.hop, points=self.points, window=np.round(self.window, _DIGITS),
                 weights=weights, floor=0.0 if has_least else floor, gain=gain, offset=0.0,
-                lowest=gain * math.log10(floor) if has_least else None,
+                lowest=gain * math.log10(floor) if has_least else None, power=self.power,
             )  # fmt: skip
         except ValueError:
             return None
 
     def apply(self, x: FloatArray) -> FloatArray:
-        """Return the powers [N, frames, bands] of samples [N, samples]."""
+        """Return the sums [N, frames, bands] of samples [N, samples]."""
         frames = (x.shape[-1] - len(self.window)) // self.hop + 1
-        sums = _spectra(x, self.window, self.hop, frames, self.points) @ self.weights.T
+        spectra = _spectra(x, self.window, self.hop, frames, self.points) ** self.power
+        sums = spectra @ self.weights.T
         return np.asarray(np.maximum(sums, self.floor) if self.is_least else sums + self.floor)
 
 
 def measure(power: Power, samples: int, frames: int) -> MeasuredBands | None:
-    """Measure a function of samples; return None if it gives no power in bands of a spectrum.
+    """Measure a function of samples; return None if it gives no bands of a spectrum.
 
     Parameters
     ----------
@@ -102,9 +106,9 @@ def measure(power: Power, samples: int, frames: int) -> MeasuredBands | None:
 
 
 def _spectra(x: FloatArray, window: FloatArray, hop: int, frames: int, points: int) -> FloatArray:
-    """Return the power of bins, [..., frames, points / 2 + 1]."""
+    """Return the magnitudes of bins, [..., frames, points / 2 + 1]."""
     places = np.arange(frames)[:, None] * hop + np.arange(len(window))
-    return np.asarray(np.abs(np.fft.rfft(x[..., places] * window, points)) ** 2)
+    return np.asarray(np.abs(np.fft.rfft(x[..., places] * window, points)))
 
 
 class _Measurement:
@@ -116,7 +120,7 @@ class _Measurement:
 
     @cached_property
     def _floors(self) -> FloatArray:
-        """The powers [frames, bands] of silence."""
+        """The sums [frames, bands] of silence."""
         silent: FloatArray = self._power(np.zeros((1, self._samples)))
         return np.asarray(silent[0])
 
@@ -125,19 +129,25 @@ class _Measurement:
         return float(self._floors.mean())
 
     def _heard(self, x: FloatArray) -> FloatArray:
-        """Return the power that loud samples add to the floor."""
+        """Return the sums of loud samples, less the floor."""
         heard: FloatArray = self._power(x * _LOUD) - self._floors
         return heard
 
-    def _is_of_squares(self) -> bool:
-        """Whether twice the samples give four times as much, and samples of another sign the same.
+    @cached_property
+    def _exponent(self) -> int | None:
+        """The power of 2 by which twice the samples give more; None if that is not 1 or 2.
 
-        Of most functions this alone tells that they are something else.
+        Samples of another sign give the same. Of most functions this alone tells that they are
+        something else.
         """
         x = self._rng.normal(size=(1, self._samples))
         once, twice, turned = self._heard(np.concatenate([x, 2 * x, -x]))
-        error = max(np.abs(twice - 4 * once).max(), np.abs(turned - once).max())
-        return bool(error <= _EXACT * np.abs(once).max())
+        greatest = np.abs(once).max()
+        for power in (1, 2):
+            error = max(np.abs(twice - 2**power * once).max(), np.abs(turned - once).max())
+            if error <= _EXACT * greatest:
+                return power
+        return None
 
     def _begin(self, frame: int) -> int | None:
         """Return the first sample of which a frame depends."""
@@ -181,23 +191,24 @@ class _Measurement:
         silent = self._floors
         if silent.min() < 0 or np.ptp(silent) > _EXACT * silent.max():
             return None
-        begin = self._begin(0) if self._is_of_squares() else None
-        if begin is None:
+        power = self._exponent
+        begin = self._begin(0) if power is not None else None
+        if power is None or begin is None:
             return None
         end = self._end(0)
         hop = self._hop(begin, end)
         if hop is None:
             return None
-        window = self._window(begin, end, hop)
+        window = self._window(begin, end, hop, power)
         points = 1 << max(end - begin - 1, _LEAST_POINTS - 1).bit_length()
         most = min(2 * points, _MOST_POINTS)
         while window is not None and points <= most:
-            weights = self._weights(window, hop, points)
+            weights = self._weights(window, hop, points, power)
             for is_least in (False, True) if weights is not None else ():
                 assert weights is not None
                 found = MeasuredBands(
                     hop=hop, points=points, window=window, weights=weights, floor=self._floor,
-                    is_least=is_least,
+                    is_least=is_least, power=power,
                 )  # fmt: skip
                 if self._is_right(found):
                     return self._whole(found)
@@ -215,8 +226,8 @@ class _Measurement:
         fits = last == begin + (self._frames - 1) * hop and hop <= end - begin
         return hop if fits and end + (self._frames - 1) * hop <= self._samples else None
 
-    def _window(self, begin: int, end: int, hop: int) -> FloatArray | None:
-        """Return the window, from the first sample on: roots of what single samples give."""
+    def _window(self, begin: int, end: int, hop: int, power: int) -> FloatArray | None:
+        """Return the window, from the first sample on: what single samples give, or its roots."""
         places = np.arange(begin, end)
         # of each place, a frame of those that the fewest samples give
         frame = np.minimum(self._frames - 1, (end - 1) // hop - places // hop)
@@ -231,14 +242,14 @@ class _Measurement:
             heard[places[inside]] = sums[index[inside] - start, frame[inside]]
         if not heard.max() > 0 or heard.min() < -_EXACT * heard.max():
             return None
-        return np.asarray(np.sqrt(heard.clip(0, None) / heard.max()))
+        return np.asarray((heard.clip(0, None) / heard.max()) ** (1 / power))
 
     @property
     def _chunk(self) -> int:
         """Inputs that are computed at once."""
         return max(1, (1 << 20) // self._samples)
 
-    def _weights(self, window: FloatArray, hop: int, points: int) -> FloatArray | None:
+    def _weights(self, window: FloatArray, hop: int, points: int, power: int) -> FloatArray | None:
         """Return the weights of bins that noise tells; None if there are none."""
         bins = points // 2 + 1
         count = -(-3 * bins // self._frames)
@@ -246,8 +257,8 @@ class _Measurement:
         heard = np.concatenate([
             self._heard(x[n : n + self._chunk]) for n in range(0, count, self._chunk)
         ])
-        spectra = _spectra(x, window, hop, self._frames, points).reshape(-1, bins)
-        sums = heard.reshape(len(spectra), -1) / _LOUD**2
+        spectra = _spectra(x, window, hop, self._frames, points).reshape(-1, bins) ** power
+        sums = heard.reshape(len(spectra), -1) / float(_LOUD**power)
         weights, _, _, _ = np.linalg.lstsq(spectra, sums, rcond=None)
         error = np.abs(spectra @ weights - sums).max()
         greatest = float(weights.max())
@@ -267,7 +278,7 @@ class _Measurement:
 
     def _is_right(self, found: MeasuredBands) -> bool:
         """Whether other noise, soft and loud, gives what is expected."""
-        scale = math.sqrt(self._floor) if self._floor > 0 else 1.0
+        scale = self._floor ** (1 / found.power) if self._floor > 0 else 1.0
         for amplitude in (*_AMPLITUDES, *(scale * x for x in _AMPLITUDES)):
             x = self._rng.normal(size=(1, self._samples)) * amplitude
             x[0] *= np.linspace(0, 1, self._samples)

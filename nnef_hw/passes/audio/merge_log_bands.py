@@ -90,14 +90,14 @@ class _Samples(NamedTuple):
 class MergeLogBands(Pass):
     """Rewrite the logarithm of a spectrogram's bands, computed of an input, as ``log_bands``.
 
-    * frames, window, discrete Fourier transform, power, a matrix of weights, ``log(x + floor)`` or
-      ``log(max(x, floor))``, in whatever operators an exporter has written them: what noise,
-      silence and single samples give tells
+    * frames, window, discrete Fourier transform, powers or magnitudes, a matrix of weights,
+      ``log(x + floor)`` or ``log(max(x, floor))``, in whatever operators an exporter has written
+      them: what noise, silence and single samples give tells
     * an emphasis of samples before them, ``x[n] - p * x[n - 1]``
 
-    Left alone: transforms whose points are no power of two, magnitudes in place of powers, windows
-    and weights with a sign, bands that do not rise, weights of bin 0 or of the last one; samples
-    that are computed, or have a format of the author's.
+    Left alone: transforms whose points are no power of two, windows and weights with a sign,
+    weights of bin 0 or of the last one; samples that are computed, or have a format of the
+    author's.
     """
 
     def __call__(self, graph: Graph) -> Graph:
@@ -148,7 +148,7 @@ def _find(graph: Graph, node: Node) -> _Found | None:
         function = _function(graph, inside, source, result)
         for frames_first in (True, False):
             frames = 1 if len(shape) == 1 else shape[0 if frames_first else 1]
-            found = measure(_powers(function, frames, frames_first), source.volume, frames)
+            found = measure(_bands(function, frames, frames_first), source.volume, frames)
             bands = None if found is None else found.logarithm(_BASES[node.op])
             if bands is None:
                 continue
@@ -251,7 +251,7 @@ def _function(graph: Graph, nodes: list[Node], source: Tensor, result: Tensor) -
     return compute
 
 
-def _powers(function: Power, frames: int, frames_first: bool) -> Power:
+def _bands(function: Power, frames: int, frames_first: bool) -> Power:
     """Return the function's result as [N, frames, bands]."""
 
     def compute(x: FloatArray) -> FloatArray:

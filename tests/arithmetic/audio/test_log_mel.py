@@ -34,6 +34,10 @@ FRONTS = {
         window=480, hop=160, points=512, shape="hann", emphasis=0.0, floor=1e-6, gain=0.125,
         offset=0.76,
     ),
+    "magnitudes": LogMel(
+        window=400, hop=160, points=512, shape="hann", periodic=True, emphasis=0.0, low=20.0,
+        high=7_600.0, bands=80, floor=1e-4, gain=20 / 64, offset=52 / 64, power=1,
+    ),
     "own": LogBands.of(
         hop=100, points=256, window=np.hanning(200), weights=own_bands(256, 12), floor=1e-4,
         gain=0.1, offset=0.5, lowest=0.2,

@@ -35,7 +35,9 @@ EMPHASIZE = [
 ]
 
 
-def spectrogram(path, *, points=POINTS, magnitude=False, least=False, mirrored=0, emphasis=0.0):
+def spectrogram(
+    path, *, points=POINTS, magnitude=False, least=False, mirrored=0, emphasis=0.0, samples=SAMPLES
+):  # fmt: skip
     """Write what torch.onnx makes of torchaudio's MelSpectrogram, a logarithm, and a filter.
 
     With an emphasis, of samples that it is taken from as PyTorch networks write it.
@@ -44,7 +46,7 @@ def spectrogram(path, *, points=POINTS, magnitude=False, least=False, mirrored=0
     edges = np.linspace(1, points // 2 - 1, BANDS + 2)
     bins = np.arange(points // 2 + 1)
     weights = [np.interp(bins, edges[n : n + 3], [0, 1, 0]) for n in range(BANDS)]
-    frames = (SAMPLES + 2 * mirrored - points) // HOP + 1
+    frames = (samples + 2 * mirrored - points) // HOP + 1
     rng = np.random.default_rng(3)
     nodes = [
         ("Pad", ["x", "pads"], "centered", {"mode": "reflect"}),
@@ -72,7 +74,7 @@ def spectrogram(path, *, points=POINTS, magnitude=False, least=False, mirrored=0
         nodes = [*EMPHASIZE, *nodes]
         constants |= {
             "ones": np.array([1]), "zeros": np.array([0]), "minus": np.array([-1]),
-            "end": np.array([SAMPLES]), "share": np.float32(emphasis),
+            "end": np.array([samples]), "share": np.float32(emphasis),
         }  # fmt: skip
     result = {"y": [1, 3, frames - 1]}
-    return saved(path, nodes, {"raw" if emphasis else "x": [1, SAMPLES]}, result, constants)
+    return saved(path, nodes, {"raw" if emphasis else "x": [1, samples]}, result, constants)

@@ -31,6 +31,12 @@ FRONTS = {
     "faint floor": LogMel(
         window=60, hop=30, points=64, floor=3e-10, gain=0.05, offset=0.6, **SMALL
     ),
+    "magnitudes": LogMel(window=32, hop=16, points=32, power=1, **SMALL),
+    "magnitudes of bands": LogBands(
+        hop=40, points=64, shape=tuple(np.hanning(60)), first=(1, 2, 2, 2), lengths=(2, 1, 2, 20),
+        factors=(0.5, 1.0, 0.9, 0.3, 0.7, *np.linspace(1, 0, 20)), floor=1e-3, gain=0.125,
+        offset=0.75, lowest=0.0, highest=1.0, power=1,
+    ),
     "bands of its own": LogBands(
         hop=15, points=64, emphasis=0.25, shape=tuple(np.hanning(50)), first=(1, 2, 9),
         lengths=(2, 9, 23), factors=(0.5, 1.0, *np.linspace(0, 0.9, 9), *np.linspace(0.8, 0, 23)),
@@ -49,7 +55,7 @@ def log_mel(
     part = parts.LogMel(
         window=front.window, hop=front.hop, points=front.points, lengths=requant.bank.lengths,
         frames=0 if goes_on else frames, out_bits=target.bits, out_signed=target.signed,
-        in_dsp=in_dsp, ram=ram, single_port=single_port,
+        in_dsp=in_dsp, ram=ram, magnitudes=front.power == 1, single_port=single_port,
     )  # fmt: skip
     length = frames * front.hop if goes_on else front.window + (frames - 1) * front.hop
 
@@ -74,6 +80,10 @@ AUDIO = {
             FRONTS["radix 2 first"], 2, goes_on=True, heard=["noise"],
             single_port=UP5K.single_port,
         ),
+        "single-port RAM, magnitudes": log_mel(
+            FRONTS["magnitudes of bands"], 2, goes_on=True, heard=["noise", "lowest"],
+            single_port=UP5K.single_port, verilog=["verilator"],
+        ),
         **{
             name: log_mel(
                 FRONTS["radix 4"], 1, target, in_dsp=in_dsp, heard=["tone 0.3"],
@@ -85,8 +95,10 @@ AUDIO = {
 }  # fmt: skip
 
 
-SPREAD = [(32, 4, 1, 0.5), (256, 20, 0, 0.96875), (1024, 40, 0, 0.96875)]
-"""Points, bands, frames (none of what goes on), emphasis."""
+SPREAD = [
+    (32, 4, 1, 0.5, 2), (256, 20, 0, 0.96875, 2), (1024, 40, 0, 0.96875, 2), (512, 20, 0, 0.0, 1),
+]  # fmt: skip
+"""Points, bands, frames (none of what goes on), emphasis, power."""
 MICRO_SPREAD = [
     (160, 0, QType(8, signed=True, scale=26 / 255, zero_point=-128), 256 / 666),
     (320, 4, QType(16, signed=False, scale=1.0), 1.0),
@@ -96,10 +108,11 @@ MICRO_SPREAD = [
 
 def large_log_mels(device):
     in_dsp = device.family.has_wide_products
-    for points, bands, frames, emphasis in SPREAD:
+    for points, bands, frames, emphasis, power in SPREAD:
         front = LogMel(
-            window=points, hop=points // 2, points=points, bands=bands, emphasis=emphasis
-        )
+            window=points, hop=points // 2, points=points, bands=bands, emphasis=emphasis,
+            power=power,
+        )  # fmt: skip
         yield log_mel(
             front, frames or 1, goes_on=not frames, in_dsp=in_dsp, ram=device.ram
         )  # fmt: skip

@@ -62,10 +62,13 @@ def test_a_stream_takes_the_place_of_mirrored_borders(simulate, rng, tmp_path):
 
 
 @pytest.mark.verilator
-@pytest.mark.parametrize(("goes_on", "emphasis"), [(False, 0.0), (True, 0.0), (False, 0.97)])
-def test_a_spectrogram_of_the_network_itself(goes_on, emphasis, simulate, rng, tmp_path):
+@pytest.mark.parametrize(
+    ("goes_on", "kind"),
+    [(False, {}), (True, {}), (False, {"emphasis": 0.97}), (True, {"magnitude": True})],
+)
+def test_a_spectrogram_of_the_network_itself(goes_on, kind, simulate, rng, tmp_path):
     """As torch.onnx writes it: window, bands, and a power that is added are its own."""
-    path = spectrogram(tmp_path / "net.onnx", emphasis=emphasis)
+    path = spectrogram(tmp_path / "net.onnx", **kind)
     graph = fixed_of(load(path), rng, axis=1)
     assert graph.tensor(*graph.inputs).qtype.bits == 16
     graph = step_of(graph, axis=1) if goes_on else graph
