@@ -28,8 +28,9 @@ from nnef_hw.frontend.tflite.lowering.graph_names import graph_names
 from nnef_hw.frontend.tflite.lowering.integer_inputs import is_converted, is_rescaled
 from nnef_hw.frontend.tflite.lowering.registry import definition_of
 from nnef_hw.frontend.tflite.lowering.states import Handle, States, initial_values
-from nnef_hw.frontend.tflite.lowering.values import Value
+from nnef_hw.frontend.tflite.lowering.values import Complex, Value
 from nnef_hw.frontend.tflite.operators.blocks import lower_in_blocks
+from nnef_hw.frontend.tflite.operators.spectra import lower_in_parts
 from nnef_hw.ir import Graph, Tensor
 from nnef_hw.ir.quantization import same_quantization
 from nnef_hw.reference.real.quantize import decode
@@ -245,7 +246,11 @@ class _Lowering:
         )  # fmt: skip
         first = inputs[0] if inputs else None
         lowering = definition.lowering
-        found = lower_in_blocks(call, lowering) if first and first.blocks else lowering(call)
+        found: Value | Sequence[Value]
+        if isinstance(first, Complex) and definition.moves:
+            found = lower_in_parts(call, lowering)
+        else:
+            found = lower_in_blocks(call, lowering) if first and first.blocks else lowering(call)
         results = [found] if isinstance(found, Value) else list(found)
         if len(results) < len(operator.outputs):
             raise call.error(f"it has {len(results)} results, not {len(operator.outputs)}")
@@ -304,6 +309,8 @@ class _Lowering:
                 f"{list(target.shape)}",
                 "convert the model again",
             )
+        if isinstance(value, Complex):
+            return value
         tensor, quant = value.tensor, target.quantization
         if quant is not None and tensor.data is None and tensor.name not in call.created:
             source = self._tensor(tensor)
@@ -338,6 +345,15 @@ class _Lowering:
         try:
             value = self._argument(index)
         except _UnknownValueError:
+            return ""
+        if isinstance(value, Complex):
+            self._errors.append(
+                UnsupportedError(
+                    f"the output {self._graph.tensors[index].name!r} is of complex numbers",
+                    remedy="end the network with their REAL, IMAG or COMPLEX_ABS",
+                    location=self._location,
+                )
+            )
             return ""
         if value.blocks:
             self._errors.append(

@@ -365,9 +365,27 @@ def _recurrent():
         ))  # fmt: skip
 
 
+def _spectra():
+    """What tf.signal writes: transforms of rows, cut or filled up, whose numbers are moved."""
+    for count, points in ((32, 32), (20, 32), (40, 32)):
+        case, bins = Case(f"RFFT2D-{count}"), points // 2 + 1
+        rows = case.op("EXPAND_DIMS", [case.input(2, 3, count), case.numbers(2)],
+                       [2, 3, 1, count], "ExpandDimsOptions")  # fmt: skip
+        z = case.op("RFFT2D", [rows, case.numbers(1, points)], [2, 3, 1, bins], "Rfft2dOptions",
+                    dtype="complex64")  # fmt: skip
+        z = case.op("SQUEEZE", [z], [2, 3, bins], "SqueezeOptions", dtype="complex64",
+                    SqueezeDims=[2])  # fmt: skip
+        size = case.op("COMPLEX_ABS", [z], [2, 3, bins])
+        turned = case.op("TRANSPOSE", [z, case.numbers(0, 2, 1)], [2, bins, 3], "TransposeOptions",
+                         dtype="complex64")  # fmt: skip
+        real = case.op("REAL", [turned], [2, bins, 3])
+        yield case.done(size, real, case.op("IMAG", [turned], [2, bins, 3]))
+
+
 def operator_cases():
     """Return the cases by name: each has ``model`` and ``inputs``."""
     kinds = (
-        _functions, _pairs, _windows, _matrices, _reductions, _moves, _several, _rarely, _recurrent
+        _functions, _pairs, _windows, _matrices, _reductions, _moves, _several, _rarely, _recurrent,
+        _spectra,
     )  # fmt: skip
     return {case.name: case for kind in kinds for case in kind()}

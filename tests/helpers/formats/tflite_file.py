@@ -11,7 +11,7 @@ __all__ = ["TfliteFile"]
 TYPES = {
     "float32": "FLOAT32", "float16": "FLOAT16", "int8": "INT8", "uint8": "UINT8",
     "int16": "INT16", "int32": "INT32", "int64": "INT64", "bool": "BOOL",
-    "resource": "RESOURCE",
+    "resource": "RESOURCE", "complex64": "COMPLEX64",
 }  # fmt: skip
 
 

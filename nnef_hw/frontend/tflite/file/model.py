@@ -17,6 +17,7 @@ from nnef_hw.ir import Quantization
 
 __all__ = [
     "BOOL",
+    "COMPLEX64",
     "ELEMENT_TYPES",
     "FLOAT32",
     "INT32",
@@ -62,6 +63,7 @@ FLOAT32 = ElementType("float32", "scalar", 32, "<f4")
 INT32 = ElementType("int32", "integer", 32, "<i4")
 INT64 = ElementType("int64", "integer", 64, "<i8")
 BOOL = ElementType("bool", "logical", 8, "|u1", signed=False)
+COMPLEX64 = ElementType("complex64", "", 64, "<c8")
 RESOURCE = ElementType("resource", "", 32, "<i4")
 
 ELEMENT_TYPES: Mapping[int, ElementType] = MappingProxyType({
@@ -72,6 +74,7 @@ ELEMENT_TYPES: Mapping[int, ElementType] = MappingProxyType({
     4: INT64,
     6: BOOL,
     7: ElementType("int16", "integer", 16, "<i2"),
+    8: COMPLEX64,
     9: ElementType("int8", "integer", 8, "|i1"),
     10: ElementType("float64", "scalar", 64, "<f8"),
     12: ElementType("uint64", "integer", 64, "<u8", signed=False),
@@ -80,7 +83,7 @@ ELEMENT_TYPES: Mapping[int, ElementType] = MappingProxyType({
     16: ElementType("uint16", "integer", 16, "<u2", signed=False),
     17: ElementType("int4", "integer", 4, ""),
 })
-"""By the code in the schema; strings, complex numbers and variants are not among them."""
+"""By the code in the schema; strings and variants are not among them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -26,7 +26,7 @@ from nnef_hw.frontend.tflite.file.model import (
 )
 from nnef_hw.frontend.tflite.lowering.conversions import Conversions, transposed
 from nnef_hw.frontend.tflite.lowering.states import Handle, States
-from nnef_hw.frontend.tflite.lowering.values import Value, channels_first
+from nnef_hw.frontend.tflite.lowering.values import Complex, Value, channels_first
 from nnef_hw.ir.quantization import rearranged
 
 __all__ = ["Operand", "TfliteCall", "activate", "identifier"]
@@ -141,6 +141,18 @@ class TfliteCall:
         value = self.handle(index)
         if isinstance(value, Handle):
             raise self.error("an argument is a variable, not its value")
+        if isinstance(value, Complex):
+            raise self.unsupported(
+                f"the argument {self.source(index).name!r} is of complex numbers",
+                "take their REAL, IMAG or COMPLEX_ABS before",
+            )
+        return value
+
+    def complex(self, index: int) -> Complex:
+        """Return an argument that must be of complex numbers."""
+        value = self.handle(index)
+        if not isinstance(value, Complex):
+            raise self.error(f"input {index} is not of complex numbers")
         return value
 
     def handle(self, index: int) -> Value:
@@ -152,7 +164,7 @@ class TfliteCall:
 
     def source(self, index: int) -> TfliteTensor:
         """Return the tensor of an argument, as the file describes it."""
-        self.required(index)
+        self.handle(index)
         return self._tensors[self.operator.inputs[index]]
 
     def target(self, index: int = 0) -> TfliteTensor:

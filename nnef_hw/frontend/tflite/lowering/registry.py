@@ -27,33 +27,43 @@ class Definition:
         refused for a reason of their own, such as types of tensors.
     shape_argument
         Number of the argument that says the shape of its result; None if there is none.
+    moves
+        Whether it moves elements of its first argument, whatever these are.
     """
 
     lowering: Lowering
     newest: int
     shape_argument: int | None = None
+    moves: bool = False
 
 
 _DEFINITIONS: dict[str, Definition] = {}
 
 
-def lowers(*ops: str, newest: int, shape_argument: int | None = None) -> Callable[[Any], Any]:
+def lowers(
+    *ops: str, newest: int, shape_argument: int | None = None, moves: bool = False
+) -> Callable[[Any], Any]:
     """Register a function for operators, see :class:`Definition`."""
 
     def register(function: Lowering) -> Lowering:
         for op in ops:
-            add_lowering(op, function, newest, shape_argument)
+            add_lowering(op, function, newest, shape_argument, moves=moves)
         return function
 
     return register
 
 
 def add_lowering(
-    op: str, function: Lowering, newest: int, shape_argument: int | None = None
+    op: str,
+    function: Lowering,
+    newest: int,
+    shape_argument: int | None = None,
+    *,
+    moves: bool = False,
 ) -> None:
     """Register a function as :func:`lowers` does."""
     assert op not in _DEFINITIONS, op
-    _DEFINITIONS[op] = Definition(function, newest, shape_argument)
+    _DEFINITIONS[op] = Definition(function, newest, shape_argument, moves)
 
 
 def definition_of(op: str) -> Definition | None:

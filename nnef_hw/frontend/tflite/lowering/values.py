@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from nnef_hw.arithmetic.arrays import Array
-from nnef_hw.frontend.tflite.file.model import ElementType
+from nnef_hw.frontend.tflite.file.model import COMPLEX64, ElementType
 from nnef_hw.ir import Quantization, Tensor
 
-__all__ = ["Value", "channels_first", "channels_last", "moved_quantization"]
+__all__ = ["Complex", "Value", "channels_first", "channels_last", "moved_quantization"]
 
 
 def channels_first(rank: int) -> list[int]:
@@ -74,6 +74,31 @@ class Value:
     def stored_axis(self, axis: int) -> int:
         """Return where the tensor has an axis."""
         return channels_first(self.rank).index(axis) if self.is_image else axis
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Complex(Value):
+    """Complex numbers, of which the tensor has the real parts.
+
+    Parameters
+    ----------
+    imaginary
+        The imaginary parts: None if the numbers are real.
+    """
+
+    imaginary: Value | None = None
+
+    @classmethod
+    def of(cls, real: Value, imaginary: Value) -> Complex:
+        """Return complex numbers of their parts, whose axes are in one order."""
+        assert (real.shape, real.is_image) == (imaginary.shape, imaginary.is_image)
+        return cls(real.tensor, COMPLEX64, real.is_image, imaginary=imaginary)
+
+    @property
+    def parts(self) -> tuple[Value, Value]:
+        """The real and the imaginary parts."""
+        assert self.imaginary is not None
+        return Value(self.tensor, self.imaginary.type, self.is_image), self.imaginary
 
 
 def moved_quantization(quant: Quantization | None, axes: list[int]) -> Quantization | None:

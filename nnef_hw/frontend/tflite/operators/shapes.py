@@ -15,7 +15,7 @@ __all__: list[str] = []
 _MAX_GENERATED = 1 << 24
 
 
-@lowers("RESHAPE", newest=1, shape_argument=1)
+@lowers("RESHAPE", newest=1, shape_argument=1, moves=True)
 def reshape(call: TfliteCall) -> Value:
     x = call.required(0)
     if call.input(1) is not None:
@@ -32,7 +32,7 @@ def reshape(call: TfliteCall) -> Value:
     return call.reshaped(x, shape)
 
 
-@lowers("SQUEEZE", newest=2)
+@lowers("SQUEEZE", newest=2, moves=True)
 def squeeze(call: TfliteCall) -> Value:
     x = call.required(0)
     axes = [call.axis(axis, x.rank) for axis in call.option("SqueezeDims", []) or []]
@@ -43,7 +43,7 @@ def squeeze(call: TfliteCall) -> Value:
     return call.reshaped(x, [extent for axis, extent in enumerate(x.shape) if axis not in axes])
 
 
-@lowers("EXPAND_DIMS", newest=1)
+@lowers("EXPAND_DIMS", newest=1, moves=True)
 def expand_dims(call: TfliteCall) -> Value:
     x = call.required(0)
     [axis] = call.integers(1, "the axis")
@@ -51,7 +51,7 @@ def expand_dims(call: TfliteCall) -> Value:
     return call.reshaped(x, (*x.shape[:axis], 1, *x.shape[axis:]))
 
 
-@lowers("TRANSPOSE", newest=9)
+@lowers("TRANSPOSE", newest=9, moves=True)
 def transpose(call: TfliteCall) -> Value:
     x, axes = call.required(0), call.integers(1, "the axes")
     if sorted(axes) != list(range(x.rank)):
