@@ -33,10 +33,13 @@ MODELS = {
     "CCT_1_16_16_8": DEEPLOY / "CCT_1_16_16_8" / "network.onnx",
     "CCT_2_32_32_128": DEEPLOY / "CCT_2_32_32_128_Opset20" / "network.onnx",
     "KWT-1": SHARED / "attention" / "kwt1" / "kwt1.tflite",
+    "names_gpt": EXAMPLES / "names_gpt" / "names_gpt.onnx",
 }
 """Networks that are not in the zoo; those without samples beside them are fed with noise."""
 INPUTS = {"KWT-1": ("speech_features_normalizer_truediv",)}
 """Where networks begin whose front ends are left to the host."""
+STATES = {"names_gpt": {"keys": "keys_next", "values": "values_next"}}
+"""What networks take over for the next inference."""
 NOISE_SAMPLES = 64
 
 
@@ -53,6 +56,7 @@ class Build(NamedTuple):
     batch: int = 1
     seeds: int = 1
     stream: Literal["time"] | None = None
+    token_loop: bool = False
 
     @property
     def label(self) -> str:
@@ -67,6 +71,11 @@ class Build(NamedTuple):
         return INPUTS.get(self.network, ())
 
     @property
+    def states(self) -> dict[str, str]:
+        """Inputs that take over outputs for the next inference."""
+        return STATES.get(self.network, {})
+
+    @property
     def key(self) -> Key:
         """Its network and board, and what the command line says besides."""
         said = {
@@ -78,8 +87,10 @@ class Build(NamedTuple):
             "--batch": None if self.batch == 1 else self.batch,
             "--seeds": None if self.seeds == 1 else self.seeds,
             "--inputs": ",".join(self.inputs) or None,
+            "--state": " --state ".join(f"{a}={b}" for a, b in self.states.items()) or None,
+            "--token-loop": "" if self.token_loop else None,
         }
-        texts = (f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
+        texts = (f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}".rstrip()
                  for name, value in said.items() if value is not None)  # fmt: skip
         return self.network, self.board, " ".join(texts)
 
@@ -97,7 +108,8 @@ class Build(NamedTuple):
             calibrate=None if is_random else samples,
             board=self.board, clock_mhz=self.clock_mhz, frames=self.frames,
             target_fps=self.target_fps, scheme=Scheme(**width), arch=self.arch, batch=self.batch,
-            seeds=self.seeds, reading=Reading(inputs=self.inputs),
+            seeds=self.seeds, reading=Reading(inputs=self.inputs, states=self.states),
+            token_loop=self.token_loop,
             out=out / f"{self.label}-{self.board}-{self.arch}".replace(" ", "-").replace("/", "-"),
         )  # fmt: skip
 
@@ -183,6 +195,7 @@ ATTENTION = [
     Build("encoder_16x32", "ulx3s_85f", frames=10, arch="engine"),
     Build("EEGFormer", "icebreaker", frames=10, arch="engine"),
     Build("KWT-1", "ulx3s_85f", frames=2, arch="engine"),
+    Build("names_gpt", "tang_nano_20k", frames=64, arch="engine", token_loop=True),
 ]
 SETS: dict[str, tuple[str, Sequence[Build]]] = {
     "full": ("those that are built without an option", FULL),
