@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from nnef_hw.frontend.tflite import operators
 from nnef_hw.frontend.tflite.file.flatbuffer import read_model
 from nnef_hw.frontend.tflite.interface import begin_at, bind_inputs, cut_at
 from nnef_hw.frontend.tflite.lower import lower
+from nnef_hw.frontend.tflite.lowering.calls import identifier
 from nnef_hw.frontend.tflite.lowering.integer_inputs import bind_shapes
 from nnef_hw.ir import Graph
 
-__all__ = ["load_tflite"]
+__all__ = ["UNNAMED", "load_tflite"]
+
+UNNAMED = "main"
+"""What converters call every graph: the file's name tells more."""
 
 _OPERATOR_MODULES = operators
 
@@ -55,4 +60,5 @@ def load_tflite(
         model = begin_at(model, inputs)
     if outputs:
         model = cut_at(model, outputs)
-    return lower(bind_shapes(bind_inputs(model, bind or {})), dims or {})
+    graph = lower(bind_shapes(bind_inputs(model, bind or {})), dims or {})
+    return replace(graph, name=identifier(Path(path).stem)) if graph.name == UNNAMED else graph
