@@ -98,7 +98,7 @@ REFUSED = {
     "AverageRequantizer has 4 mult, positions up to 4": (
         AVERAGE.part, {**AVERAGE.contents, "positions": [[0, 4]]},
     ),
-    "LogMel has window, hop, points and weights (32, 16, 32": (
+    "LogMel has window, hop, points, weights and power (32, 16, 32": (
         AUDIO["LogMel"]["radix 2 first"].part, AUDIO["LogMel"]["radix 4"].contents,
     ),
     "2 copies, not 0": (parts.Lanes(part=REQUANTIZER, lanes=2), {"copies": []}),
