@@ -23,6 +23,7 @@ from nnef_hw.boards.interfaces import (
     SinkWish,
     SourceWish,
 )
+from nnef_hw.codegen.links import with_link
 from nnef_hw.errors import ErrorGroup, NnefHwError, TargetError
 from nnef_hw.flow.choice import Candidates, Goal, soonest_plan
 from nnef_hw.flow.clock import choice_of, slower_clocks
@@ -140,7 +141,7 @@ def _with_interfaces(
         try:
             if isinstance(target, Board) and (wishes or link != DEFAULT_LINK):
                 bind_sinks(sinks, fixed, target)
-                able.append(with_interfaces(target, link, wishes))
+                able.append(with_link(with_interfaces(target, link, wishes), fixed, link))
             else:
                 able.append(target)
         except TargetError as error:

@@ -135,6 +135,22 @@ def test_a_token_loop_takes_room(cli, tmp_path, monkeypatch, words, luts, blocks
     assert f"{luts} LUTs, {blocks} blocks, {'--token-loop' in words}" in found.err
 
 
+def test_a_link_takes_room_for_the_network(cli, tmp_path, monkeypatch):
+    """Of a board, as when it is built: the runner's link keeps a picture."""
+
+    def planned(fixed, targets, *arguments, **wishes):
+        [board] = targets
+        raise UsageError(f"{board.link_bram} blocks")
+
+    monkeypatch.setattr(survey, "survey", planned)
+    g = GraphBuilder("picture")
+    x = g.conv(g.input("x", [1, 3, 32, 32]), np.ones([2, 3, 32, 32]))
+    save(g.build(x), tmp_path / "picture.nnef.tgz")
+    words = "plan", "picture.nnef.tgz", "--board", "icebreaker", "--link"
+    assert "1 blocks" in cli(*words, "uart").err
+    assert "14 blocks" in cli(*words, "mlperf").err
+
+
 def test_a_token_loop_that_cannot_be_is_refused(cli, tiny, tmp_path):
     found = cli("plan", tiny / "tiny.nnef.tgz", "--board", "icebreaker", "--token-loop")
     assert found.status == 2

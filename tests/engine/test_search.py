@@ -76,5 +76,6 @@ def test_weights_that_had_no_room_are_not_tried_in_wider_memories(rng, fix, trie
     assert not plan.design.ring_words
     alone = [x for x in tried if not x.ring_words]
     whole = [x for x in alone if not x.packs_weights and not x.short_weights]
-    assert {x.shape[:2] for x in whole} == {(4, 4)}
+    # those of 8 rows lack a quarter of the block RAMs at most
+    assert {x.shape[:2] for x in whole} == {(4, 4), (8, 4)}
     assert len({x.shape[:2] for x in alone}) > 2

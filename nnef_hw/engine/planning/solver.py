@@ -137,8 +137,8 @@ class _Search:
         Whether an engine's long frame comes from a memory as fast as that can be read. A larger
         array gains nothing then, unless all is in block RAM.
     lacking
-        Ways to hold all in block RAM that lacked room where another way had it. A larger array has
-        wider memories, so none of these has room there.
+        Ways to hold all in block RAM that lacked much room where another way had it. A larger array
+        has wider memories, so none of these has room there; but fewer gaps in them, perhaps.
     small
         Whether small engines are tried first, since a rate is given: nothing bounds others then.
     """
@@ -165,7 +165,7 @@ class _Search:
         fitting = [plan for plan in plans if self._fits(plan)]
         self.fastest = min([self.fastest, *(plan.interval for plan in fitting)])
         if any(not plan.design.ring_words for plan in fitting):
-            most = self.target.device.bram
+            most = NEARLY_FITS * self.target.device.bram
             alone = [plan for plan in plans if not plan.design.ring_words]
             roomy = {_holding(x.design) for x in alone if x.resources.bram <= most}
             self.lacking |= {_holding(x.design) for x in alone} - roomy
