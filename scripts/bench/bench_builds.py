@@ -39,7 +39,7 @@ MODELS = {
 INPUTS = {"KWT-1": ("speech_features_normalizer_truediv",)}
 """Where networks begin whose front ends are left to the host."""
 STATES = {"names_gpt": {"keys": "keys_next", "values": "values_next"}}
-"""What networks take over for the next inference."""
+"""Inputs that take over outputs for the next inference, by network."""
 NOISE_SAMPLES = 64
 
 

@@ -48,13 +48,15 @@ class FilterBank:
         those that would are given weights of 0.
         """
         firsts, lasts = [0] * len(weights), [0] * len(weights)
+        heard = np.flatnonzero(weights.any(axis=0))
+        highest = int(heard[-1]) if heard.size else 1
         following = None
         for n in reversed(range(len(weights))):
             used = np.flatnonzero(weights[n])
             if used.size:
                 firsts[n], lasts[n] = int(used[0]), int(used[-1])
             else:
-                firsts[n] = lasts[n] = 1 if following is None else following
+                firsts[n] = lasts[n] = highest if following is None else following
             if following is not None:
                 firsts[n] = min(firsts[n], following)
                 lasts[n] = max(lasts[n], following - 1)

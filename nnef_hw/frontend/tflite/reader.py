@@ -17,7 +17,7 @@ from nnef_hw.ir import Graph
 __all__ = ["UNNAMED", "load_tflite"]
 
 UNNAMED = "main"
-"""What converters call every graph: the file's name tells more."""
+"""Name that converters give every graph; the name of its file tells more."""
 
 _OPERATOR_MODULES = operators
 

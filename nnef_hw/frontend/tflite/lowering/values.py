@@ -83,7 +83,7 @@ class Complex(Value):
     Parameters
     ----------
     imaginary
-        The imaginary parts: None if the numbers are real.
+        The imaginary parts; only what :meth:`of` makes is complete.
     """
 
     imaginary: Value | None = None
