@@ -366,7 +366,7 @@ def _recurrent():
 
 
 def _spectra():
-    """Transforms of rows, cut or filled up, and moves of their numbers, as tf.signal writes them."""
+    """Transforms of rows, cut or filled up, and moves of their numbers, as tf.signal has them."""
     for count, points in ((32, 32), (20, 32), (40, 32)):
         case, bins = Case(f"RFFT2D-{count}"), points // 2 + 1
         rows = case.op("EXPAND_DIMS", [case.input(2, 3, count), case.numbers(2)],
