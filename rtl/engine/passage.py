@@ -89,9 +89,9 @@ class _Lanes:
 class EnginePassage(wiring.Component):
     """Send the pixels of a tensor through as many ways at once, and write what comes back.
 
-    Pixel p goes the way p modulo ``ways``, a code per cycle. Words of all ways are read in turn,
-    one per cycle at most, none of a way for which two wait; and written in the same order. Each way
-    takes and gives codes at its own pace.
+    Pixel p goes the way p modulo ``ways``, a code per cycle, or a word if units take these. Words
+    of all ways are read in turn, one per cycle at most, none of a way for which enough wait; and
+    written in the same order. Each way takes and gives codes, or words, at its own pace.
 
     Golden model: the identity, of what the ways are.
 
@@ -109,8 +109,8 @@ class EnginePassage(wiring.Component):
         A word is written.
     done : Out(1)
         In the cycle in which the last one is.
-    codes0, ... : Out(stream.Signature(8))
-    results0, ... : In(stream.Signature(8))
+    codes0, ... : Out(stream.Signature(unit lanes * 8))
+    results0, ... : In(stream.Signature(unit lanes * 8))
         What enters each way and leaves it, as the engine has codes.
     """
 
@@ -118,7 +118,8 @@ class EnginePassage(wiring.Component):
 
     def __init__(self, part: Engine):
         self.part = part
-        code = stream.Signature(CODE_BITS)
+        self.takes_words = part.units.lanes > 1
+        code = stream.Signature(part.units.lanes * CODE_BITS)
         ways = range(part.units.ways)
         super().__init__({
             "begin": In(1),
@@ -153,8 +154,9 @@ class EnginePassage(wiring.Component):
         arrives = delayed(m, issue, cycles, name="arrives", is_flag=True)
         arrival = delayed(m, reads.way, cycles, name="arrival")
         has_room = []
+        give = self._whole_words if self.takes_words else self._words
         for n in range(ways):
-            full = self._words(m, n, issue & (reads.way == n), arrives & (arrival == n))
+            full = give(m, n, issue & (reads.way == n), arrives & (arrival == n))
             has_room.append(~full)
         m.d.comb += [
             issue.eq(reading & Cat(has_room).bit_select(reads.way, 1)),
@@ -176,6 +178,8 @@ class EnginePassage(wiring.Component):
         ]
         if ways > 1:
             m.d.sync += self.write_data.eq(Array(words)[writes.way])
+        elif self.takes_words:
+            m.d.sync += self.write_data.eq(words[0])
         else:
             # As it is written, only the first code of the next word may be there.
             first = Signal(CODE_BITS, name="first_code", reset_less=True)
@@ -219,19 +223,46 @@ class EnginePassage(wiring.Component):
         m.d.sync += held.eq(held + issued - frees)
         return held[1]
 
+    def _whole_words(self, m, n, issued, arrives):
+        """Give the words of a way; return whether no further one may be read."""
+        codes = getattr(self, f"codes{n}")
+        most = self.part.units.waiting(self.part.pipeline.word_cycles)
+        waiting = [Signal.like(self.word, name=f"waiting{n}_{place}", reset_less=True)
+                   for place in range(most)]
+        count, held = (Signal(range(most + 1), name=f"{name}{n}") for name in ("waiting", "held"))
+        frees, behind = Signal(name=f"frees{n}"), Signal.like(count, name=f"behind{n}")
+        m.d.comb += [
+            codes.valid.eq(count != 0),
+            codes.payload.eq(waiting[0]),
+            frees.eq(codes.valid & codes.ready),
+            behind.eq(count - frees),
+        ]
+        m.d.sync += [count.eq(behind + arrives), held.eq(held + issued - frees)]
+        for place, (word, following) in enumerate(zip(waiting, [*waiting[1:], self.word],
+                                                      strict=True)):
+            with m.If(arrives & (behind == place)):
+                m.d.sync += word.eq(self.word)
+            with m.Elif(frees):
+                m.d.sync += word.eq(following)
+        return held == most
+
     def _collect(self, m, n, is_granted):
         """Take the results of a way; return whether a word is complete, and that word."""
         part = self.part
         results = getattr(self, f"results{n}")
         word = Signal(part.array.word_bits, name=f"word{n}", reset_less=True)
         complete, takes = Signal(name=f"complete{n}"), Signal(name=f"stores{n}")
-        place = _Lanes(m, part.array.lanes, self.parameters, f"stored{n}", step=takes)
+        if self.takes_words:
+            stored, is_last = word, Const(1)
+        else:
+            place = _Lanes(m, part.array.lanes, self.parameters, f"stored{n}", step=takes)
+            stored, is_last = word.word_select(place.lane, CODE_BITS), place.is_last
         m.d.comb += [
             results.ready.eq(~complete | is_granted),
             takes.eq(results.valid & results.ready),
         ]
         with m.If(takes):
-            m.d.sync += word.word_select(place.lane, CODE_BITS).eq(results.payload)
+            m.d.sync += stored.eq(results.payload)
         with m.If(results.ready):
-            m.d.sync += complete.eq(takes & place.is_last)
+            m.d.sync += complete.eq(takes & is_last)
         return complete, word

@@ -134,12 +134,13 @@ class EngineUnits(wiring.Component):
         bits, is_signed = unit.source
         # A signed code is that of the engine with its highest bit turned round.
         turned = 1 << (bits - 1) if is_signed else 0
-        payload = codes.payload
+        payload = self._lanes(codes.payload)
         if unit.hides:
             payload = self._hide(m, unit, codes, is_chosen)
         m.d.comb += [
             operand.valid.eq(codes.valid & is_chosen),
-            operand.payload.data[0].eq(payload[:bits] ^ turned),
+            *(operand.payload.data[lane].eq(code[:bits] ^ turned)
+              for lane, code in enumerate(payload)),
         ]
         bits, is_signed = unit.target
         offset = 1 << (bits - 1) if is_signed else 0
@@ -147,21 +148,30 @@ class EngineUnits(wiring.Component):
             m.d.comb += [
                 codes.ready.eq(operand.ready),
                 results.valid.eq(result.valid),
-                results.payload.eq((result.payload.data[0] + offset)[:CODE_BITS]),
+                *(code.eq((result.payload.data[lane] + offset)[:CODE_BITS])
+                  for lane, code in enumerate(self._lanes(results.payload))),
                 result.ready.eq(results.ready),
             ]
 
+    def _lanes(self, payload):
+        """Return the codes of a beat."""
+        return [payload.word_select(lane, CODE_BITS) for lane in range(self.part.units.lanes)]
+
     def _hide(self, m, unit, codes, is_chosen):
-        """Return the code, or the lowest one in place of those behind a place; others are not."""
-        channel = Signal(range(unit.part.channels))
+        """Return the codes, or the lowest one in place of those behind a place; others are not."""
+        channel = Signal(range(unit.part.beats))
         with m.If(self.begin):
             m.d.sync += channel.eq(0)
         with m.Elif(codes.valid & codes.ready & is_chosen):
             is_last = channel == last_beat(unit.part, self.parameters)
             m.d.sync += channel.eq(Mux(is_last, 0, channel + 1))
-        shown = Mux(codes.payload == 0, 1, codes.payload)
-        seen = Mux(channel > self.place, 0, shown)
-        return Mux(self.parameters.hides, seen, codes.payload)
+        found = []
+        for lane, code in enumerate(self._lanes(codes.payload)):
+            shown = Mux(code == 0, 1, code)
+            number = Cat(Const(lane, unit.part.lane_bits), channel)
+            seen = Mux(number > self.place, 0, shown)
+            found.append(Mux(self.parameters.hides, seen, code))
+        return found
 
     def _constants(self, m, n, unit, components, is_chosen):
         """Give a unit's parts their constants; return which ones are read, from the first on."""
@@ -179,11 +189,12 @@ class EngineUnits(wiring.Component):
             self.constant.word_select(place, part.constant_bits)[: unit.constant_bits]
             for place in range(together)
         )
-        if copies == 1:
+        if not part.units.copies_constants(part, unit):
             m.d.comb += readers[0].word.eq(words)
             return readers[0].address
         # Each has a copy, which is complete before a pixel is.
-        place, copied = (Signal.like(readers[0].address, name=f"{x}{n}") for x in ("from", "to"))
+        banks, count = part.units.constant_banks(part), -(-unit.part.channels // together)
+        place, copied = (Signal(range(max(2, count)), name=f"{x}{n}") for x in ("from", "to"))
         copying, arrives = Signal(name=f"copies{n}"), Signal(name=f"arrives{n}")
         tiling = part.units.constant_memory(part, unit)
         m.d.sync += [copied.eq(place), arrives.eq(copying & self.takes_constants)]
@@ -191,63 +202,67 @@ class EngineUnits(wiring.Component):
             streams = self.parameters.kind == Kind.STREAM
             m.d.sync += [place.eq(0), copying.eq(is_chosen & streams)]
         with m.Elif(copying):
-            m.d.sync += [place.eq(place + 1), copying.eq(place != tiling.depth - 1)]
+            m.d.sync += [place.eq(place + 1), copying.eq(place != max(2, count) - 1)]
+        within = (banks - 1).bit_length()
         for way, reader in enumerate(readers):
-            memory = TiledMemory(tiling, writable=True)
-            m.submodules[f"copy{n}_{way}"] = memory
-            m.d.comb += [
-                memory.write_address.eq(copied),
-                memory.write_data.eq(words),
-                memory.write_enable.eq(arrives),
-                memory.read_address.eq(reader.address),
-                memory.read_enable.eq(1),
-                reader.word.eq(memory.read_data),
-            ]
+            for bank in range(banks):
+                memory = TiledMemory(tiling, writable=True)
+                m.submodules[f"copy{n}_{way}" + (f"_{bank}" if banks > 1 else "")] = memory
+                m.d.comb += [
+                    memory.write_address.eq(copied[within:]),
+                    memory.write_data.eq(words),
+                    memory.write_enable.eq(arrives & (copied[:within] == bank) if banks > 1
+                                           else arrives),
+                    memory.read_address.eq(reader.address),
+                    memory.read_enable.eq(1),
+                    reader.word.word_select(bank, len(words)).eq(memory.read_data),
+                ]
         return place
 
 
 class ChannelConstants(wiring.Component):
-    """Find the constants of one channel after the other, over and over.
+    """Find the constants of one beat of channels after the other, over and over.
 
-    Those of ``results`` channels are a word of a memory.
+    Those of ``results`` channels, or of a beat if that has more, are a word of a memory.
 
     Golden model: the constants of a pixel.
 
     Members
     -------
     begin : In(1)
-        An instruction begins: from three cycles on the constants of the first channel are there.
+        An instruction begins: from three cycles on the constants of the first beat are there.
     taken : In(1)
-        In the next cycle those of the next channel are wanted.
+        In the next cycle those of the next beat are wanted.
     address : Out
     word : In
         What is there, a cycle later.
-    constant : Out(constant_bits)
-        The constants of this channel.
+    constant : Out(lanes * constant_bits)
+        The constants of this beat.
     """
 
     unproved = "it waits for nothing: a memory is read in turn"
 
     def __init__(self, part: Engine, unit):
-        self.together = part.array.results
-        self.bits = unit.constant_bits
-        self.channels = unit.part.channels
+        lanes = part.units.lanes
+        together = max(part.array.results, lanes)
+        self.beats, self.word_beats = unit.part.channels // lanes, together // lanes
+        self.bits = lanes * unit.constant_bits
         super().__init__({
             "begin": In(1), "taken": In(1),
-            "address": Out(range(max(2, -(-self.channels // self.together)))),
-            "word": In(self.together * self.bits), "constant": Out(self.bits),
+            "address": Out(range(max(2, -(-self.beats // self.word_beats)))),
+            "word": In(together * unit.constant_bits), "constant": Out(self.bits),
         })
 
     def elaborate(self, platform):
         m = Module()
-        channel, following = Signal(range(self.channels)), Signal(range(self.channels))
+        channel, following = Signal(range(self.beats)), Signal(range(self.beats))
         m.d.comb += following.eq(channel)
         with m.If(self.begin):
             m.d.comb += following.eq(0)
         with m.Elif(self.taken):
-            m.d.comb += following.eq(Mux(channel == self.channels - 1, 0, channel + 1))
+            m.d.comb += following.eq(Mux(channel == self.beats - 1, 0, channel + 1))
         m.d.sync += channel.eq(following)
-        within = (self.together - 1).bit_length()
+        within = (self.word_beats - 1).bit_length()
         m.d.comb += [
             self.address.eq(following[within:]),
             self.constant.eq(self.word.word_select(channel[:within], self.bits)

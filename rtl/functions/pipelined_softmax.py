@@ -16,7 +16,7 @@ from nnef_hw.rtl.functions.softmax import (
     layer_ports,
     saturated,
 )
-from nnef_hw.rtl.streams.stream import beat_layout, code_shape
+from nnef_hw.rtl.streams.stream import beat_layout, code_range, code_shape
 
 __all__ = ["PipelinedSoftmax"]
 
@@ -157,6 +157,16 @@ class PipelinedSoftmax(wiring.Component):
             m.d.sync += [index.eq(Mux(final, 0, index + 1)), bank.eq(bank ^ final)]
         return index, bank, final
 
+    def _seen(self, final, codes, hidden):
+        """Return the codes of a beat; ``hidden`` in place of those behind the end of a pixel."""
+        if not self.part.is_shared or self.part.lanes == 1:
+            return codes
+        last_lane = self.last_channel[: self.part.lane_bits]
+        return [
+            Mux(final & (lane > last_lane), hidden, code) if lane else code
+            for lane, code in enumerate(codes)
+        ]
+
     def _load(self, m, codes, banks):
         """Take pixels into the banks in turn; find their greatest codes."""
         accept = Signal()
@@ -169,7 +179,9 @@ class PipelinedSoftmax(wiring.Component):
             codes.write_data.eq(Cat(beat)),
             codes.write_enable.eq(accept),
         ]
-        greatest = _tree(m, beat, lambda a, b: Mux(a > b, a, b), name="greatest")
+        lowest = code_range(self.part.bits, self.part.signed)[0]
+        seen = self._seen(final, beat, lowest)
+        greatest = _tree(m, seen, lambda a, b: Mux(a > b, a, b), name="greatest")
         stages = self.part.tree_stages
         first = _delayed(m, index == 0, stages, name="greatest_first")
         for n, taking in enumerate(banks):
@@ -214,13 +226,14 @@ class PipelinedSoftmax(wiring.Component):
             m.d.sync += [hold.eq(1), total.last.eq(Mux(bank, banks[1].last, banks[0].last))]
 
         write_index, write_bank, write_final = self._position(m, lookup.valid, name="write")
+        summands = self._seen(write_final, lookup.exponentials, 0)
         m.d.comb += [
             exponentials.write_address.eq(Cat(write_index, write_bank)),
-            exponentials.write_data.eq(Cat(lookup.exponentials)),
+            exponentials.write_data.eq(Cat(summands)),
             exponentials.write_enable.eq(lookup.valid),
         ]
         stages = self.part.tree_stages
-        found = _tree(m, lookup.exponentials, lambda a, b: a + b, name="partial_sum")
+        found = _tree(m, summands, lambda a, b: a + b, name="partial_sum")
         added, first, complete = (
             _delayed(m, value, stages, name=f"sum_{name}")
             for name, value in (

@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from nnef_hw import parts
 from nnef_hw.arithmetic.normalization import OFFSET_BITS
+from nnef_hw.rtl.functions.inverse_root import of_lane
 from nnef_hw.rtl.functions.normalize import Normalize
 
 __all__ = ["SharedNormalize"]
@@ -30,10 +31,10 @@ class SharedNormalize(Normalize):
         That of the codes; only if no mean is taken from them.
     lowest, below : In(out_bits)
         The layer's lowest result, and by how much its highest one is below the highest code.
-    constant : In(constant_bits)
-        Scale and offset of the next channel, from the first one on, over and over.
+    constant : In(lanes * constant_bits)
+        Scales and offsets of the channels of the next beat, from the first one on, over and over.
     constant_taken : Out(1)
-        It is taken in this cycle: in the next one that of the next channel is there.
+        They are taken in this cycle: in the next one those of the next beat are there.
     """
 
     unproved = "the solver would have to multiply; tests simulate it under stalls"
@@ -48,7 +49,7 @@ class SharedNormalize(Normalize):
             **({} if part.centered else {"zero_point": In(Shape(part.bits, part.signed))}),
             "lowest": In(part.out_bits),
             "below": In(part.out_bits),
-            "constant": In(part.constant_bits),
+            "constant": In(part.lanes * part.constant_bits),
             "constant_taken": Out(1),
         })
 
@@ -62,14 +63,17 @@ class SharedNormalize(Normalize):
         return self.zero_point
 
     def _scale(self, m, lane, take):
-        m.d.comb += self.constant_taken.eq(take)
-        return self.constant[: self.part.scale_bits], self.constant[self.part.scale_bits :]
+        if not lane:  # all move in step
+            m.d.comb += self.constant_taken.eq(take)
+        constant = self.constant.word_select(lane, self.part.constant_bits)
+        return constant[: self.part.scale_bits], constant[self.part.scale_bits :]
 
     def _whole(self, product):
         return product >> self.part.least_shift - OFFSET_BITS >> self.farther
 
     def _offset(self, m, lane, advance, valid, beside):
-        offset = Signal(signed(self.part.offset_bits), name="offset", reset_less=True)
+        offset = Signal(signed(self.part.offset_bits), name=of_lane(lane)("offset"),
+                        reset_less=True)
         with m.If(advance):
             m.d.sync += offset.eq(beside)
         return offset

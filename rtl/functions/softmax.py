@@ -37,7 +37,9 @@ def layer_ports(part):
 
 def last_beat(part, owner):
     """Return the index of the last beat of a pixel."""
-    return owner.last_channel if part.is_shared else part.beats - 1
+    if not part.is_shared:
+        return part.beats - 1
+    return owner.last_channel[part.lane_bits :]
 
 
 def dividend(part, owner, exponential, total):

@@ -69,7 +69,9 @@ REFUSED = {
     "Lanes cannot be copies of Concat": (LANES, {"part": CONCAT}),
     "PipelinedSoftmax channels 6 must be a multiple of lanes 4": (SOFTMAX, {"lanes": 4}),
     "PipelinedSoftmax channels 6 must be a multiple of lanes 0": (SOFTMAX, {"lanes": 0}),
-    "PipelinedSoftmax that layers share has one lane, not 3": (SOFTMAX, {"is_shared": True}),
+    "PipelinedSoftmax that layers share has a power of two of lanes, not 3": (
+        SOFTMAX, {"is_shared": True},
+    ),
     "CausalMask channels 6 must be a multiple of lanes 4": (MASK, {"lanes": 4}),
     "CausalMask channels 6 must be a multiple of lanes 0": (MASK, {"lanes": 0}),
     "Pack channels 6 and lanes 4 must be multiples of in_lanes 4": (PACK, {"in_lanes": 4}),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,26 @@ from nnef_hw.parts.engine.program import QUANTITIES
 from nnef_hw.parts.engine.sizes import CODE_BITS, LEVELS
 from nnef_hw.parts.engine.units import StreamUnit
 
-__all__ = ["UnitLayer"]
+__all__ = ["ALONE", "UnitForm", "UnitLayer"]
+
+
+class UnitForm(NamedTuple):
+    """How fast units are.
+
+    Attributes
+    ----------
+    pace
+        Cycles per beat that they may take.
+    lanes
+        Codes of a beat: 1, or those of a word.
+    """
+
+    pace: int = 1
+    lanes: int = 1
+
+
+ALONE = UnitForm()
+"""That of a unit which takes a code per cycle."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -64,10 +83,9 @@ class UnitLayer(EngineLayer):
         # a pixel's results leave when all of its codes have come
         return self.operand
 
-    @property
-    def codes(self) -> int:
-        """Codes that are sent, or that come back, whichever are more."""
-        return max(x.pixels * x.channels for x in (self.source, self.target))
+    def beats(self, lanes: int) -> int:
+        """Return the beats of so many codes that are sent, or come back, whichever are more."""
+        return max(image.words(lanes) for image in (self.source, self.target))
 
     @property
     @abstractmethod
@@ -79,24 +97,23 @@ class UnitLayer(EngineLayer):
         return part
 
     @abstractmethod
-    def part(self, peers: Sequence[Self], ram: BlockRam, pace: int) -> Part:
-        """Return the part of a unit for all peers, of which this is one.
+    def part(self, peers: Sequence[Self], ram: BlockRam, form: UnitForm) -> Part:
+        """Return the part of a unit for all peers, of which this is one."""
 
-        Parameters
-        ----------
-        pace
-            Cycles per code that it may take.
-        """
+    def takes_words(self, shape: Shape, ram: BlockRam) -> bool:
+        """Whether there is a part that takes a word of codes at once."""
+        del shape, ram
+        return False
 
     def unit(
-        self, peers: Sequence[Self], ram: BlockRam, pace: int, *, is_written: bool
+        self, peers: Sequence[Self], ram: BlockRam, form: UnitForm, *, is_written: bool
     ) -> StreamUnit:
         """Return the unit of peers; tables are written with the program, or there for ever.
 
         It takes and gives codes as the engine has them, unsigned, unless a layer says otherwise.
         """
         del is_written
-        part = self.part(peers, ram, pace)
+        part = self.part(peers, ram, form)
         return StreamUnit(part=part, source=(self.widest(peers), False), target=(CODE_BITS, False))
 
     def contents(self, peers: Sequence[Self]) -> AttributeMap:
@@ -146,7 +163,7 @@ class UnitLayer(EngineLayer):
 
     def passes(self, shape: Shape) -> tuple[list[Pass], int]:
         del shape
-        return [Pass(self.codes, 0)], 1
+        return [Pass(self.beats(1), 0)], 1
 
     def part_level(self, shape: Shape) -> int:
         del shape

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from nnef_hw.arithmetic.normalization import NormalizeRequant
 from nnef_hw.arithmetic.numerics import QType, signed_bits
 from nnef_hw.arithmetic.records import AttributeMap, Fields
+from nnef_hw.engine.layers.formats import Shape
 from nnef_hw.engine.layers.layer import EngineContext, EngineLayer, lowers
 from nnef_hw.engine.layers.place import Place
-from nnef_hw.engine.layers.unit import UnitLayer
+from nnef_hw.engine.layers.unit import ALONE, UnitForm, UnitLayer
 from nnef_hw.hardware.geometry.blockram import BlockRam
 from nnef_hw.ir import layers
 from nnef_hw.parts.base.part import Part
@@ -51,13 +52,13 @@ class ExponentialLayer(UnitLayer):
     place: Place | None = None
 
     @abstractmethod
-    def part(self, peers: Sequence[Self], ram: BlockRam, pace: int) -> SoftmaxPart: ...
+    def part(self, peers: Sequence[Self], ram: BlockRam, form: UnitForm) -> SoftmaxPart: ...
 
     def unit(
-        self, peers: Sequence[Self], ram: BlockRam, pace: int, *, is_written: bool
+        self, peers: Sequence[Self], ram: BlockRam, form: UnitForm, *, is_written: bool
     ) -> StreamUnit:
-        found = super().unit(peers, ram, pace, is_written=is_written)
-        part = self.part(peers, ram, pace)
+        found = super().unit(peers, ram, form, is_written=is_written)
+        part = self.part(peers, ram, form)
         chosen = (("table_number", "unit_table"),) if part.tables > 1 else ()
         return replace(
             found, part=replace(part, is_written=is_written), ports=chosen,
@@ -115,7 +116,7 @@ class SoftmaxLayer(ExponentialLayer):
     def kind(self) -> Hashable:
         return type(self), self.behind.bits
 
-    def part(self, peers: Sequence[Self], ram: BlockRam, pace: int) -> DividingSoftmax:
+    def part(self, peers: Sequence[Self], ram: BlockRam, form: UnitForm) -> DividingSoftmax:
         places = [x.places for x in peers]
         fields: Fields = {
             "channels": max(x.source.channels for x in peers), "bits": self.widest(peers),
@@ -124,16 +125,19 @@ class SoftmaxLayer(ExponentialLayer):
             "fewer_places": max(places) - min(places),
         }  # fmt: skip
         quotient = max(places) + 1
-        if pace >= quotient:
+        if form.lanes == 1 and form.pace >= quotient:
             return Softmax(**fields)
-        return PipelinedSoftmax(stages=-(-quotient // pace), **fields)
+        return PipelinedSoftmax(stages=-(-quotient // form.pace), lanes=form.lanes, **fields)
+
+    def takes_words(self, shape: Shape, ram: BlockRam) -> bool:
+        return True
 
     def unit(
-        self, peers: Sequence[Self], ram: BlockRam, pace: int, *, is_written: bool
+        self, peers: Sequence[Self], ram: BlockRam, form: UnitForm, *, is_written: bool
     ) -> StreamUnit:
-        found = super().unit(peers, ram, pace, is_written=is_written)
+        found = super().unit(peers, ram, form, is_written=is_written)
         ports = {"last_channel": "last_channel", "masks": "masks"}
-        ports |= {"fewer": "fewer"} if self.part(peers, ram, pace).fewer_places else {}
+        ports |= {"fewer": "fewer"} if self.part(peers, ram, form).fewer_places else {}
         return replace(found, ports=(*found.ports, *ports.items()))
 
     def passed(self, part: Part) -> Part:
@@ -152,7 +156,7 @@ class SoftmaxLayer(ExponentialLayer):
     def missing(self, unit: StreamUnit) -> Iterator[str]:
         part = unit.part
         assert isinstance(part, DividingSoftmax), part
-        yield from self.part([self], part.ram, 1).missing(part)
+        yield from self.part([self], part.ram, ALONE).missing(part)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -163,16 +167,16 @@ class TfliteSoftmaxLayer(ExponentialLayer):
     def kind(self) -> Hashable:
         return type(self), self.source.channels, self.before.bits, self.before.signed
 
-    def part(self, peers: Sequence[Self], ram: BlockRam, pace: int) -> TfliteSoftmax:
+    def part(self, peers: Sequence[Self], ram: BlockRam, form: UnitForm) -> TfliteSoftmax:
         return TfliteSoftmax(
             channels=self.source.channels, bits=self.before.bits, signed=self.before.signed,
             ram=ram, tables=len(_tables(peers)),
         )  # fmt: skip
 
     def unit(
-        self, peers: Sequence[Self], ram: BlockRam, pace: int, *, is_written: bool
+        self, peers: Sequence[Self], ram: BlockRam, form: UnitForm, *, is_written: bool
     ) -> StreamUnit:
-        found = super().unit(peers, ram, pace, is_written=is_written)
+        found = super().unit(peers, ram, form, is_written=is_written)
         source = self.before.bits, self.before.signed
         return replace(found, source=source, target=(self.behind.bits, self.behind.signed))
 
@@ -206,14 +210,14 @@ class NormalizeLayer(UnitLayer):
             hi=requant.hi - lowest,
         )  # fmt: skip
 
-    def part(self, peers: Sequence[Self], ram: BlockRam, pace: int) -> SharedNormalize:
+    def part(self, peers: Sequence[Self], ram: BlockRam, form: UnitForm) -> SharedNormalize:
         requants = [x.requant for x in peers]
         fractions, shifts = ([getattr(x, name) for x in requants] for name in ("fraction", "shift"))
         offsets = [
             SharedNormalize.whole_offset(x._own, int(end))
             for x in peers for end in (x.offset.min(), x.offset.max())
         ]  # fmt: skip
-        spacing = next(x for x in reversed(SPACINGS) if x <= pace)
+        spacing = next(x for x in reversed(SPACINGS) if x <= form.pace)
         return SharedNormalize(
             channels=self.source.channels, bits=self.widest(peers), signed=False,
             out_bits=CODE_BITS, out_signed=False, centered=self.requant.centered,
@@ -221,14 +225,22 @@ class NormalizeLayer(UnitLayer):
             offset_bits=signed_bits(min(offsets), max(offsets)),
             spacing=spacing, digits=2 if spacing in FAST_SPACINGS else 1, ram=ram,
             finer_steps=max(fractions) - min(fractions), least_shift=min(shifts),
-            farther_steps=max(shifts) - min(shifts),
+            farther_steps=max(shifts) - min(shifts), lanes=form.lanes,
         )  # fmt: skip
 
+    def takes_words(self, shape: Shape, ram: BlockRam) -> bool:
+        """Whether pixels are whole words, and constants are copied until a pixel needs them."""
+        channels, lanes = self.source.channels, shape.lanes
+        if channels % lanes:
+            return False
+        part = self.part([self], ram, UnitForm(lanes=lanes))
+        return channels // shape.results <= part.beats + part.root_cycles
+
     def unit(
-        self, peers: Sequence[Self], ram: BlockRam, pace: int, *, is_written: bool
+        self, peers: Sequence[Self], ram: BlockRam, form: UnitForm, *, is_written: bool
     ) -> StreamUnit:
-        found = super().unit(peers, ram, pace, is_written=is_written)
-        part = self.part(peers, ram, pace)
+        found = super().unit(peers, ram, form, is_written=is_written)
+        part = self.part(peers, ram, form)
         part = part.roomy if is_written else part
         ports = {name: name for name in ("epsilon", "finer", "farther", "lowest", "below")}
         ports |= {} if part.centered else {"zero_point": "zero_code"}
@@ -251,7 +263,7 @@ class NormalizeLayer(UnitLayer):
     def missing(self, unit: StreamUnit) -> Iterator[str]:
         part = unit.part
         assert isinstance(part, SharedNormalize), part
-        yield from self.part([self], part.ram, part.spacing).missing(part)
+        yield from self.part([self], part.ram, UnitForm(part.spacing)).missing(part)
 
     @property
     def has_constants(self) -> bool:

@@ -32,6 +32,8 @@ RESULTS = (1, 2, 4, 8, 16)
 """Results that may leave per cycle, at most the lanes, one by one where single-port RAM is used."""
 UNIT_PACES = (2, 4, 8, 16)
 """Cycles per code that units may take, instead of one, which have fewer stages then."""
+WORD_PACES = (1, 2, 4)
+"""Cycles per word that units may take, where that is more than a code per cycle."""
 RESULT_CYCLES = {4: 24.0, 8: math.inf}
 """Cycles in which a result of a small array may leave, where LUTs are short: up to a clock.
 
@@ -231,7 +233,7 @@ class _Search:
                 yield from (plans := list(self._with_units(slow)))
 
     def _with_units(self, design: Design) -> Iterator[EnginePlan]:
-        """Yield a design with units through which as many pixels pass at once as saves cycles.
+        """Yield a design with units that take words, and as many pixels at once as saves cycles.
 
         Where LUTs are short, with units that take more cycles per code.
         """
@@ -244,12 +246,18 @@ class _Search:
             return
         if _is_crowded(plans, device):
             for pace in UNIT_PACES if ways == 1 else (1, *UNIT_PACES):
-                plans = list(self._packed(design.changed(unit_ways=1, unit_pace=pace)))
+                own = design.changed(unit_ways=1, unit_pace=pace, unit_words=False)
+                plans = list(self._packed(own))
                 yield from plans
                 if not _is_crowded(plans, device):
                     return
             return
         least = min(plan.interval for plan in plans)
+        for words in self._taking_words(design, LEAST_GAIN * least):
+            yield from words
+            pace = words[0].design.unit_pace
+            design, ways = design.changed(unit_words=True, unit_ways=1, unit_pace=pace), 1
+            least = min(plan.interval for plan in words if self._fits(plan))
         while 2 * ways <= design.shape.lanes:
             ways *= 2
             plans = list(self._packed(design.changed(unit_ways=ways)))
@@ -258,6 +266,22 @@ class _Search:
                 return
             yield from plans
             least = min(fitting)
+
+    def _taking_words(self, design: Design, most: float) -> Iterator[list[EnginePlan]]:
+        """Yield the plans of a design whose units take words, at the least pace that fits, if any.
+
+        None if it takes more than so many cycles.
+        """
+        lanes = design.shape.lanes
+        if design.unit_words or not design.program.units.may_take_words(design.shape):
+            return
+        for pace in (pace for pace in WORD_PACES if 2 * pace <= lanes):
+            own = design.changed(unit_words=True, unit_ways=1, unit_pace=pace)
+            plans = list(self._packed(own))
+            if any(map(self._fits, plans)) and not _is_crowded(plans, self.target.device):
+                fastest = min(plan.interval for plan in plans if self._fits(plan))
+                yield from [plans] if fastest <= most else ()
+                return
 
     def _packed(self, design: Design) -> Iterator[EnginePlan]:
         """Yield a design with both ways to keep weights, and all to feed it.

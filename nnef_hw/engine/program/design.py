@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from nnef_hw.engine.layers.formats import Shape
 from nnef_hw.engine.layers.layer import EngineLayer
 from nnef_hw.engine.layers.nest import Nest
-from nnef_hw.engine.layers.unit import UnitLayer
+from nnef_hw.engine.layers.unit import UnitForm, UnitLayer
 from nnef_hw.engine.memory.choices import MEMORY, chosen
 from nnef_hw.engine.memory.placement import Placement
 from nnef_hw.engine.memory.store import Store
@@ -43,6 +43,7 @@ _PROGRAMMING = frozenset({
     "short_weights",
     "unit_ways",
     "unit_pace",
+    "unit_words",
     "lut_matrices",
     "result_cycles",
     "is_loaded",
@@ -84,8 +85,9 @@ class Design:
         Whether two weights are one byte, of layers where they have 4 bits.
     short_weights
         Whether all words of weights have 4 bits per multiplier.
-    unit_ways, unit_pace
-        Pixels that pass units at once, and cycles per code that these may take.
+    unit_ways, unit_pace, unit_words
+        Pixels that pass units at once; cycles per code, or word, that these may take; whether they
+        take words.
     lut_matrices
         Whether codes that are weights are in LUT RAM.
     result_cycles
@@ -113,6 +115,7 @@ class Design:
     lut_matrices: bool = chosen(False, "lut_matrices")
     unit_ways: int = chosen(1, "unit_ways")
     unit_pace: int = chosen(1, "unit_pace")
+    unit_words: bool = chosen(False, "unit_words")
     result_cycles: int = chosen(1, "result_cycles")
     dense: bool = chosen(False, "dense")
     is_loaded: bool = chosen(False, "loaded")
@@ -157,7 +160,8 @@ class Design:
         """Program of the array."""
         return Program(
             self.placement, self.ring_words, self.existing,
-            self._has_residents, self.packs_weights, self.unit_ways, self.unit_pace,
+            self._has_residents, self.packs_weights, self.unit_ways,
+            UnitForm(self.unit_pace, self.shape.lanes if self.unit_words else 1),
             self.lut_matrices, self.result_cycles, self.dense, self.is_loaded,
             self.short_weights,
         )  # fmt: skip

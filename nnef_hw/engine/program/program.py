@@ -10,7 +10,7 @@ from nnef_hw.engine.layers.contraction import ContractionLayer
 from nnef_hw.engine.layers.formats import Shape
 from nnef_hw.engine.layers.layer import EngineLayer
 from nnef_hw.engine.layers.nest import LayerPart
-from nnef_hw.engine.layers.unit import UnitLayer
+from nnef_hw.engine.layers.unit import ALONE, UnitForm, UnitLayer
 from nnef_hw.engine.memory.placement import Placement, Step
 from nnef_hw.engine.program.division import Division, Run
 from nnef_hw.engine.program.following import Part, followers
@@ -66,8 +66,8 @@ class Program:
         Whether two weights are one byte, of layers where they have 4 bits.
     short_weights
         Whether all words of weights have 4 bits per multiplier.
-    unit_ways, unit_pace
-        Pixels that pass units at once, and cycles per code that these may take.
+    unit_ways, unit_form
+        Pixels that pass units at once, and how fast these are.
     lut_matrices
         Whether codes that are weights are in LUT RAM.
     result_cycles
@@ -85,7 +85,7 @@ class Program:
     has_residents: bool = False
     packs_weights: bool = False
     unit_ways: int = 1
-    unit_pace: int = 1
+    unit_form: UnitForm = ALONE
     lut_matrices: bool = False
     result_cycles: int = 1
     dense: bool = False
@@ -164,7 +164,7 @@ class Program:
     def units(self) -> Units:
         """The units that tensors pass."""
         return Units(
-            layers=self.layers, ram=self.placement.device.ram, pace=self.unit_pace,
+            layers=self.layers, ram=self.placement.device.ram, form=self.unit_form,
             is_written=self.is_replaceable, is_empty=self.ring_words > 0,
             frames=self.placement.batch,
             existing=None if self.existing is None else self.existing.units,

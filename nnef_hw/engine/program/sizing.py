@@ -125,7 +125,9 @@ def _features(program: Program) -> Iterator[Feature]:
     if program.placement.batch > 1:
         yield Batch()
     if program.units.units:
-        yield StreamUnits(units=program.units.units, ways=program.unit_ways)
+        yield StreamUnits(
+            units=program.units.units, ways=program.unit_ways, lanes=program.unit_form.lanes
+        )
 
 
 def _residual(program: Program, run: Sequence[Instruction]) -> TensorSums:

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from nnef_hw.arithmetic.records import AttributeMap
+from nnef_hw.engine.layers.formats import Shape
 from nnef_hw.engine.layers.layer import EngineLayer
-from nnef_hw.engine.layers.unit import UnitLayer
+from nnef_hw.engine.layers.unit import UnitForm, UnitLayer
 from nnef_hw.hardware.geometry.blockram import BlockRam
 from nnef_hw.parts.engine.fields import Record
 from nnef_hw.parts.engine.units import StreamUnit, StreamUnits
@@ -26,8 +27,8 @@ class Units:
         All layers of the program.
     ram
         The device's block RAM.
-    pace
-        Cycles per code that a unit may take.
+    form
+        How fast units are.
     is_written
         Whether the program is written, and tables with it.
     is_empty
@@ -40,7 +41,7 @@ class Units:
 
     layers: Sequence[EngineLayer]
     ram: BlockRam
-    pace: int
+    form: UnitForm
     is_written: bool
     is_empty: bool
     frames: int
@@ -67,11 +68,15 @@ class Units:
             return self.existing.units
         return tuple(
             replace(
-                peers[0].unit(peers, self.ram, self.pace, is_written=self.is_written),
+                peers[0].unit(peers, self.ram, self.form, is_written=self.is_written),
                 pixels=self.frames * max(layer.source.pixels for layer in peers),
             )
             for peers in self.peers
         )
+
+    def may_take_words(self, shape: Shape) -> bool:
+        """Whether all units can take a word at once."""
+        return all(layer.takes_words(shape, self.ram) for peers in self.peers for layer in peers)
 
     def number(self, layer: UnitLayer) -> int:
         """Return the number of a layer's unit."""

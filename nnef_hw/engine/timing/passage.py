@@ -10,11 +10,9 @@ from nnef_hw.engine.layers.formats import Image
 from nnef_hw.parts.base.part import Part
 from nnef_hw.parts.base.timing import Kernel, Log, Process, Stream
 from nnef_hw.parts.engine.pipeline import EnginePipeline
+from nnef_hw.parts.engine.units import StreamUnits
 
 __all__ = ["passage_cycles"]
-
-WAITING = 2
-"""Words of a way that may be on their way to its part."""
 
 
 class _Passage(NamedTuple):
@@ -24,6 +22,10 @@ class _Passage(NamedTuple):
     ----------
     lanes, ways
         Codes of a word, and pixels that pass at once.
+    takes_words
+        Whether parts take a word at once, not a code.
+    waiting
+        Words of a way that may be on their way to its part.
     first
         Cycles from the begin of an instruction to the read of the first word.
     word_cycles
@@ -32,12 +34,14 @@ class _Passage(NamedTuple):
 
     lanes: int
     ways: int
+    takes_words: bool
+    waiting: int
     first: int
     word_cycles: int
 
 
 def passage_cycles(
-    pipeline: EnginePipeline, part: Part, ways: int, image: Image, frames: int
+    pipeline: EnginePipeline, units: StreamUnits, part: Part, image: Image, frames: int
 ) -> int:
     """Return the cycles from the begin of an instruction to its end.
 
@@ -45,15 +49,20 @@ def passage_cycles(
 
     Parameters
     ----------
-    ways
-        Copies of the part.
+    units
+        How many pixels pass at once, and how many codes of each.
+    part
+        What each passes.
     image
         That of the codes that are sent, as of those that come back.
     frames
         How many of it, one behind the other.
     """
     first = pipeline.before_passage
-    passage = _Passage(pipeline.array.lanes, ways, first, pipeline.word_cycles)
+    passage = _Passage(
+        pipeline.array.lanes, units.ways, units.lanes > 1, units.waiting(pipeline.word_cycles),
+        first, pipeline.word_cycles,
+    )  # fmt: skip
     return _cycles(passage, part, frames * image.pixels, image.channels)
 
 
@@ -61,17 +70,19 @@ def passage_cycles(
 def _cycles(passage: _Passage, part: Part, pixels: int, channels: int) -> int:
     """Run a passage; equal ones are many, as sizes are tried and layers share a unit."""
     kernel, lanes = Kernel(), passage.lanes
-    sizes = [min(lanes, channels - first) for first in range(0, channels, lanes)]
+    firsts = range(0, channels, lanes)
+    sizes = [1 if passage.takes_words else min(lanes, channels - first) for first in firsts]
     reads, freed, complete, written = (
         [kernel.log() for _ in range(passage.ways)] for _ in range(4)
     )
     order = list(_order(passage.ways, pixels, len(sizes)))
-    kernel.start(_read(order, passage.first, reads, freed))
+    kernel.start(_read(order, passage, reads, freed))
     ends: list[int] = []
     for way in range(passage.ways):
         words = sizes * len(range(way, pixels, passage.ways))
         stream = kernel.stream()
-        kernel.start(_send(stream, words, passage.word_cycles, reads[way], freed[way]))
+        send = _send_words if passage.takes_words else _send
+        kernel.start(send(stream, words, passage.word_cycles, reads[way], freed[way]))
         results = part.start(kernel, stream)
         kernel.start(_collect(results, words, complete[way], written[way]))
     kernel.start(_write(order, complete, written, ends))
@@ -86,11 +97,13 @@ def _order(ways: int, pixels: int, blocks: int) -> Iterator[int]:
         yield from list(range(min(ways, pixels - first))) * blocks
 
 
-def _read(order: Sequence[int], time: int, reads: Sequence[Log], freed: Sequence[Log]) -> Process:
-    """Read a word per cycle, none of a way for which two are on their way."""
-    counts = [0] * len(reads)
+def _read(
+    order: Sequence[int], passage: _Passage, reads: Sequence[Log], freed: Sequence[Log]
+) -> Process:
+    """Read a word per cycle, none of a way for which enough are on their way."""
+    counts, time = [0] * len(reads), passage.first
     for way in order:
-        before = counts[way] - WAITING
+        before = counts[way] - passage.waiting
         counts[way] += 1
         if before >= 0:
             if len(freed[way].times) <= before:
@@ -114,6 +127,19 @@ def _send(
             if code == codes - 1:
                 freed.add(time)
             time = (yield stream, time) + 1
+    yield None
+
+
+def _send_words(
+    stream: Stream, words: Sequence[int], word_cycles: int, reads: Log, freed: Log
+) -> Process:
+    """Offer the words of a way; one is done with when it was taken."""
+    time = 0
+    for n in range(len(words)):
+        if len(reads.times) <= n:
+            yield reads, n + 1
+        time = (yield stream, max(time, reads.times[n] + word_cycles + 1)) + 1
+        freed.add(time)
     yield None
 
 

@@ -229,11 +229,12 @@ class _Frames:
         begin, alone = self._begin(end, self._settles)
         self._settles = 0
         part = layer.passed(design.program.units.of(layer).part).timing
-        end = begin + passage_cycles(
-            design.engine.pipeline, part, design.unit_ways, layer.source, frames
-        )
+        units = design.engine.units
+        assert units is not None, layer.name
+        end = begin + passage_cycles(design.engine.pipeline, units, part, layer.source, frames)
         self._feed.end(end)
-        self._steps.append((layer.name, alone, frames * layer.codes, begin - alone))
+        beats = frames * layer.beats(design.shape.lanes if units.lanes > 1 else 1)
+        self._steps.append((layer.name, alone, beats, begin - alone))
         return end
 
     def send(self, sink: Sink, count: int, end: int) -> int:

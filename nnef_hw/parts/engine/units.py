@@ -24,6 +24,8 @@ _PASSAGE_LUTS = 200.0
 _WAY_LUTS = 45.0
 """Of what makes codes of words, and words of codes."""
 _WAY_FLIP_FLOPS = 40.0
+_WAITING_LUTS = 1.0
+"""Of each bit of a word that waits for a unit which takes whole words."""
 _UNIT_LUTS = 14.0
 """Of what chooses a unit, per unit and way: bits of codes, and of handshakes."""
 
@@ -148,6 +150,8 @@ class StreamUnits(Feature):
     ways
         Pixels that pass at once, each its own copy of a part: a power of two. No tensor needs more
         copies of its part than it has pixels.
+    lanes
+        Codes of a beat of each part: 1, or all of a word.
     """
 
     label = "units that tensors pass"
@@ -156,6 +160,7 @@ class StreamUnits(Feature):
 
     units: tuple[StreamUnit, ...]
     ways: int = 1
+    lanes: int = 1
 
     def __post_init__(self) -> None:
         if self.ways < 1 or self.ways & (self.ways - 1):
@@ -213,32 +218,57 @@ class StreamUnits(Feature):
         """Beats of all tables of a program that is a stream."""
         return sum(unit.table_beats for unit in self.units)
 
+    def waiting(self, word_cycles: int) -> int:
+        """Return how many words of a way may be on their way to its part.
+
+        Of parts that take a word per cycle as many as keep it busy: a word is there ``word_cycles``
+        after its address, and taken in the next cycle at the earliest.
+        """
+        return 2 if self.lanes == 1 else word_cycles + 2
+
+    def copies_constants(self, engine: EngineSizes, unit: StreamUnit) -> bool:
+        """Whether each part has a copy of its constants: several do not read them in step.
+
+        Nor does one that takes more of them at once than are a word.
+        """
+        is_alone = self.copies(unit) == 1 and self.lanes <= engine.results
+        return unit.constant_bits > 0 and not is_alone
+
+    def constant_banks(self, engine: EngineSizes) -> int:
+        """Return how many words of constants a copy gives at once."""
+        return max(1, self.lanes // engine.results)
+
     def constant_memory(self, engine: EngineSizes, unit: StreamUnit) -> Tiling:
-        """Return a copy of the constants of a layer; a single part reads where they are."""
+        """Return a bank of a copy of the constants of a layer."""
         assert isinstance(unit.part, SharedNormalize), unit
-        depth = max(2, -(-unit.part.channels // engine.results))
+        words = -(-unit.part.channels // engine.results)
+        depth = max(2, -(-words // self.constant_banks(engine)))
         return tile_memory(engine.ram, depth, engine.results * unit.constant_bits)
 
     def memories(self, engine: EngineSizes) -> Sequence[Tiling]:
         return [
             self.constant_memory(engine, unit)
             for unit in self.units
-            if unit.constant_bits and self.copies(unit) > 1
-            for _ in range(self.copies(unit))
+            if self.copies_constants(engine, unit)
+            for _ in range(self.copies(unit) * self.constant_banks(engine))
         ]
 
     def luts(self, engine: EngineSizes, device: Device) -> float:
-        codes = _WAY_LUTS + 2.0 * engine.word_bits
-        # Of the constants of channels that are a word, one is chosen.
+        codes = _WAY_LUTS + engine.word_bits * (
+            2.0 if self.lanes == 1 else _WAITING_LUTS * self.waiting(1)
+        )
+        # Of the constants of channels that are a word, those of a beat are chosen.
+        others = max(0, engine.results - self.lanes) / 2
         chosen = sum(
-            self.copies(unit) * (_UNIT_LUTS + unit.constant_bits * (engine.results - 1) / 2)
+            self.copies(unit) * (self.lanes * _UNIT_LUTS + unit.constant_bits * others)
             for unit in self.units
         )
         joined = engine.word_bits * (self.ways - 1) / 2
         return _PASSAGE_LUTS + self.ways * codes + chosen + joined
 
     def flip_flops(self, engine: EngineSizes) -> float:
-        return engine.word_bits + self.ways * (3.0 * engine.word_bits + _WAY_FLIP_FLOPS)
+        words = 3.0 if self.lanes == 1 else self.waiting(1) + 1.0
+        return engine.word_bits + self.ways * (words * engine.word_bits + _WAY_FLIP_FLOPS)
 
     def differences(self, built: Feature) -> Iterator[str]:
         assert isinstance(built, StreamUnits)

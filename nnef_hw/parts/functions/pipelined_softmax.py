@@ -36,12 +36,13 @@ class PipelinedSoftmax(DividingSoftmax):
     stages
         Stages of the division; each has its own subtractors.
     lanes
-        Codes per beat. Each has a table and a division of its own, and all move in step.
+        Codes per beat. Each has a table and a division of its own, and all move in step. Pixels of
+        layers that share it may end within a beat, whose other codes are then of no account.
 
     Raises
     ------
     ValueError
-        If beats are not of so many channels, or layers share one of several codes per beat.
+        If beats are not of so many channels, or if layers share beats that are no power of two.
     """
 
     component = "nnef_hw.rtl.functions.pipelined_softmax:PipelinedSoftmax"
@@ -51,23 +52,29 @@ class PipelinedSoftmax(DividingSoftmax):
     lanes: int = 1
 
     def __post_init__(self) -> None:
-        if self.lanes < 1 or self.channels % self.lanes:
+        is_whole = self.is_shared or self.channels % max(self.lanes, 1) == 0
+        if self.lanes < 1 or not is_whole:
             raise ValueError(
                 f"PipelinedSoftmax channels {self.channels} must be a multiple of lanes "
                 f"{self.lanes!r}"
             )
-        if self.is_shared and self.lanes > 1:
-            raise ValueError(f"PipelinedSoftmax that layers share has one lane, not {self.lanes}")
+        if self.is_shared and self.lanes & (self.lanes - 1):
+            raise ValueError(
+                f"PipelinedSoftmax that layers share has a power of two of lanes, not {self.lanes}"
+            )
 
     @property
     def beats(self) -> int:
-        return self.channels // self.lanes
+        return -(-self.channels // self.lanes)
+
+    @property
+    def lane_bits(self) -> int:
+        return (self.lanes - 1).bit_length()
 
     @property
     def tree_stages(self) -> int:
         """Registers of a tree over the codes of a beat, one behind the other."""
-        levels = (self.lanes - 1).bit_length()
-        return -(-levels // TREE_LEVELS)
+        return -(-self.lane_bits // TREE_LEVELS)
 
     @property
     def settling(self) -> int:

@@ -116,8 +116,9 @@ class SharedNormalize(Normalize):
     def _estimate(self, device: Device) -> Resources:
         found = super()._estimate(device)
         # A shift by a few bits, and an epsilon that is no constant.
-        more = self._farther_bits * (self.normal_bits + FACTOR_BITS) + self.epsilon_bits
+        moved = self._farther_bits * (self.normal_bits + FACTOR_BITS)
+        more = self.lanes * moved + self.epsilon_bits
         return replace(
             found, lut=found.lut + more,
-            ff=found.ff + (self.stages + 1) * self.offset_bits,
+            ff=found.ff + self.lanes * (self.stages + 1) * self.offset_bits,
         )  # fmt: skip

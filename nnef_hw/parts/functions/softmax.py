@@ -67,6 +67,11 @@ class SoftmaxPart(Part):
         return self.channels
 
     @property
+    def lane_bits(self) -> int:
+        """Bits that number the codes of a beat."""
+        return 0
+
+    @property
     def sum_bits(self) -> int:
         """Width of the sum of a pixel's exponentials."""
         return self.exponential_bits + counter_bits(self.channels)

@@ -14,7 +14,7 @@ from examples.example import RAM, Example, ends, swept
 from nnef_hw import parts
 from nnef_hw.arithmetic.normalization import NormalizeRequant
 from nnef_hw.arithmetic.numerics import signed_bits
-from nnef_hw.parts.functions.normalize import SPACINGS
+from nnef_hw.parts.functions.normalize import FAST_SPACINGS, SPACINGS
 
 __all__ = ["SHARED"]
 
@@ -39,45 +39,54 @@ class Fed(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         m.submodules.inner = inner = self.inner
-        part = self.part
+        part, lanes = self.part, self.part.lanes
         layer, sent = Signal(range(len(self.requants) + 1)), Signal(32)
-        channel, taken = Signal(range(part.channels)), Signal(32)
+        beat, taken = Signal(range(part.beats)), Signal(32)
         # A layer's codes are let in when all results of the one before have left.
-        codes = self.pixels * part.channels
+        beats = self.pixels * part.beats
         m.d.comb += [
             inner.i.payload.eq(self.i.payload),
-            inner.i.valid.eq(self.i.valid & (taken != codes)),
-            self.i.ready.eq(inner.i.ready & (taken != codes)),
+            inner.i.valid.eq(self.i.valid & (taken != beats)),
+            self.i.ready.eq(inner.i.ready & (taken != beats)),
         ]
         wiring.connect(m, inner.o, wiring.flipped(self.o))
         with m.If(inner.i.valid & inner.i.ready):
             m.d.sync += taken.eq(taken + 1)
         with m.If(inner.o.valid & inner.o.ready):
             m.d.sync += sent.eq(sent + 1)
-            with m.If(sent == codes - 1):
+            with m.If(sent == beats - 1):
                 m.d.sync += [sent.eq(0), taken.eq(0), layer.eq(layer + 1)]
         with m.If(inner.constant_taken):
-            m.d.sync += channel.eq(channel + 1)
-            with m.If(channel == part.channels - 1):
-                m.d.sync += channel.eq(0)
+            m.d.sync += beat.eq(beat + 1)
+            with m.If(beat == part.beats - 1):
+                m.d.sync += beat.eq(0)
 
         def of_layer(values):
-            return Array(Const(value, part.constant_bits + 64) for value in values)[layer]
+            return Array(Const(value, lanes * part.constant_bits + 64) for value in values)[layer]
 
+        words = [
+            [
+                sum(
+                    own << n * part.constant_bits for n, own in enumerate(constants[first:][:lanes])
+                )
+                for first in range(0, part.channels, lanes)
+            ]
+            for constants in self.constants
+        ]
         m.d.comb += [
             inner.epsilon.eq(of_layer([x.epsilon for x in self.requants])),
             inner.finer.eq(of_layer([part.fraction - x.fraction for x in self.requants])),
             inner.farther.eq(of_layer([x.shift - part.least_shift for x in self.requants])),
             inner.lowest.eq(of_layer([x.lo for x in self.requants])),
             inner.below.eq(of_layer([highest(part) - x.hi for x in self.requants])),
-            inner.constant.eq(Array(map(of_layer, zip(*self.constants, strict=True)))[channel]),
+            inner.constant.eq(Array(map(of_layer, zip(*words, strict=True)))[beat]),
         ]
         if not part.centered:
             m.d.comb += inner.zero_point.eq(self.zero_point)
         return m
 
 
-def normalize(channels, spacing, signed, centered):
+def normalize(channels, spacing, signed, centered, lanes=1):
     """Three layers in turn, each with some pixels, of which the second has equal codes."""
     rng = np.random.default_rng([channels, spacing, signed, centered])
     requants = [
@@ -98,6 +107,7 @@ def normalize(channels, spacing, signed, centered):
         channels=channels, bits=8, signed=signed, out_bits=8, out_signed=False, centered=centered,
         epsilon_bits=21, fraction=13, offset_bits=signed_bits(min(wholes), max(wholes)),
         spacing=spacing, ram=RAM, finer_steps=5, least_shift=21, farther_steps=5,
+        lanes=lanes,
     )  # fmt: skip
     constants = [
         part.constants(requant, mult.tolist(), offset.tolist())
@@ -108,7 +118,7 @@ def normalize(channels, spacing, signed, centered):
         lo, hi = ends(8, signed)
         codes = rng.integers(lo, hi + 1, (3, PIXELS, channels))
         codes[:, 1] = codes[:, 0, :1]
-        return [codes.reshape(-1, 1)]
+        return [codes.reshape(-1, lanes)]
 
     def results(operands):
         codes = operands[0].reshape(3, PIXELS, channels)
@@ -116,7 +126,7 @@ def normalize(channels, spacing, signed, centered):
             requant.apply(own - ZERO_POINT, mult, offset, axis=1)
             for requant, own, mult, offset in zip(requants, codes, mults, offsets, strict=True)
         ]
-        return {"o": np.concatenate(found).reshape(-1, 1)}
+        return {"o": np.concatenate(found).reshape(-1, lanes)}
 
     return Example(
         part=part, stimulus=stimulus, results=results, frames=3, timed=False,
@@ -125,5 +135,8 @@ def normalize(channels, spacing, signed, centered):
 
 
 SHARED: Mapping[str, Mapping[str, Example]] = {
-    "SharedNormalize": swept(normalize, [1, 2, 6, 13], SPACINGS, [False, True], [False, True]),
+    "SharedNormalize": {
+        **swept(normalize, [1, 2, 6, 13], SPACINGS, [False, True], [False, True]),
+        **swept(normalize, [8, 12], FAST_SPACINGS, [False], [False, True], [2, 4]),
+    },
 }
