@@ -341,6 +341,19 @@ def test_as_many_pixels_pass_at_once_as_save_cycles(builder, fix):
     assert small.unit_ways == 1 < small.unit_pace
 
 
+def test_units_take_words_where_that_saves_cycles(builder, fix):
+    """One pixel of many channels; where LUTs are short it passes code by code."""
+    x = conv(builder, builder.input("x", (1, 4, 1, 1)), 64, 4)
+    x = builder.op("softmax", conv(builder, normalized(builder, x, 64), 50, 64), axes=[1])
+    conv(builder, x, 4, 50)
+    graph = fix(builder.build())
+    large, small = (
+        schedule_engine(graph, find_board(name)).design for name in ("ulx3s_85f", "icebreaker")
+    )
+    assert large.unit_words and not small.unit_words
+    assert {x.part.lanes for x in large.engine.units.units} == {large.shape.lanes}
+
+
 def test_a_function_of_what_is_moved_as_well(builder, fix, run_engine):
     """The move comes later, and reads the codes without the function."""
     x = builder.input("x", (1, 8, 4, 2))

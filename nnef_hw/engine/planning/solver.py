@@ -233,7 +233,7 @@ class _Search:
                 yield from (plans := list(self._with_units(slow)))
 
     def _with_units(self, design: Design) -> Iterator[EnginePlan]:
-        """Yield a design with units that take words, and as many pixels at once as saves cycles.
+        """Yield a design with as many pixels in units at once as saves cycles, of codes or words.
 
         Where LUTs are short, with units that take more cycles per code.
         """
@@ -246,18 +246,24 @@ class _Search:
             return
         if _is_crowded(plans, device):
             for pace in UNIT_PACES if ways == 1 else (1, *UNIT_PACES):
-                own = design.changed(unit_ways=1, unit_pace=pace, unit_words=False)
-                plans = list(self._packed(own))
+                plans = list(self._packed(design.changed(unit_ways=1, unit_pace=pace)))
                 yield from plans
                 if not _is_crowded(plans, device):
                     return
             return
         least = min(plan.interval for plan in plans)
-        for words in self._taking_words(design, LEAST_GAIN * least):
-            yield from words
-            pace = words[0].design.unit_pace
-            design, ways = design.changed(unit_words=True, unit_ways=1, unit_pace=pace), 1
-            least = min(plan.interval for plan in words if self._fits(plan))
+        yield from self._more_at_once(design, least)
+        yield from self._taking_words(design)
+
+    def _more_at_once(self, design: Design, least: int) -> Iterator[EnginePlan]:
+        """Yield a design with more and more pixels in units at once, while that saves cycles.
+
+        Parameters
+        ----------
+        least
+            Those that it takes itself.
+        """
+        ways = design.unit_ways
         while 2 * ways <= design.shape.lanes:
             ways *= 2
             plans = list(self._packed(design.changed(unit_ways=ways)))
@@ -267,20 +273,17 @@ class _Search:
             yield from plans
             least = min(fitting)
 
-    def _taking_words(self, design: Design, most: float) -> Iterator[list[EnginePlan]]:
-        """Yield the plans of a design whose units take words, at the least pace that fits, if any.
-
-        None if it takes more than so many cycles.
-        """
-        lanes = design.shape.lanes
-        if design.unit_words or not design.program.units.may_take_words(design.shape):
+    def _taking_words(self, design: Design) -> Iterator[EnginePlan]:
+        """Yield a design whose units take words, at the least pace with room, if they may."""
+        if not design.program.units.may_take_words(design.shape):
             return
-        for pace in (pace for pace in WORD_PACES if 2 * pace <= lanes):
+        for pace in (pace for pace in WORD_PACES if 2 * pace <= design.shape.lanes):
             own = design.changed(unit_words=True, unit_ways=1, unit_pace=pace)
             plans = list(self._packed(own))
-            if any(map(self._fits, plans)) and not _is_crowded(plans, self.target.device):
-                fastest = min(plan.interval for plan in plans if self._fits(plan))
-                yield from [plans] if fastest <= most else ()
+            fitting = [plan.interval for plan in plans if self._fits(plan)]
+            if fitting and not _is_crowded(plans, self.target.device):
+                yield from plans
+                yield from self._more_at_once(own, min(fitting))
                 return
 
     def _packed(self, design: Design) -> Iterator[EnginePlan]:
