@@ -27,7 +27,7 @@ __all__ = ["ALONE", "UnitForm", "UnitLayer"]
 
 
 class UnitForm(NamedTuple):
-    """How fast units are.
+    """A form of units decides how fast they are.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class UnitForm(NamedTuple):
 
 
 ALONE = UnitForm()
-"""That of a unit which takes a code per cycle."""
+"""Form of a unit that takes a code per cycle."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
