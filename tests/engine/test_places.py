@@ -29,6 +29,7 @@ ENGINES = {
     },
     "single-port RAM": {"board": find_board("icebreaker")},
     "pixels at once": {"unit_ways": 2},
+    "words": {"unit_words": True, "results": 2},
 }
 
 
@@ -69,8 +70,12 @@ def test_other_steps(form, run_engine, rng):
     run_engine(planned(graph), graph, frames=10)
 
 
-@pytest.mark.parametrize("ways", [1, 4])
-def test_the_lowest_score_is_not_hidden(ways, run_engine, rng):
+@pytest.mark.parametrize(
+    "units",
+    [{}, {"unit_ways": 4}, {"unit_words": True, "rows": 8, "lanes": 8}],
+    ids=["1", "4", "words"],
+)
+def test_the_lowest_score_is_not_hidden(units, run_engine, rng):
     """Up to the place it is the next one above, as in the model."""
     net = GraphBuilder()
     x, place = net.input("x", (1, 12, 1, 5)), net.input("place", [1], "integer")
@@ -81,7 +86,7 @@ def test_the_lowest_score_is_not_hidden(ways, run_engine, rng):
     graph = simplify(net.build())
     samples = {"x": rng.normal(0, 0.02, (30, 12, 1, 5)), "place": rng.integers(0, 12, (30, 1))}
     graph = quantize(graph, samples)
-    run_engine(planned(graph, unit_ways=ways), graph, frames=30)
+    run_engine(planned(graph, **units), graph, frames=30)
 
 
 @pytest.mark.system

@@ -113,14 +113,14 @@ def test_results_that_leave_together(builder, fix, run_engine, lanes, results, r
     run_engine(plan, graph, frames=2, stall=0.3)
 
 
-@pytest.mark.parametrize("ring_words", [0, 32])
-def test_batches(builder, fix, run_engine, ring_words):
+@pytest.mark.parametrize(("ring_words", "words"), [(0, False), (32, False), (32, True)])
+def test_batches(builder, fix, run_engine, ring_words, words):
     x = builder.input("x", (1, 4, 2, 2))
-    x = normalized(builder, conv(builder, x, 6, 4), 6)
-    x = builder.op("softmax", conv(builder, x, 5, 6), axes=[1])
+    x = normalized(builder, conv(builder, x, 8, 4), 8)
+    x = builder.op("softmax", conv(builder, x, 5, 8), axes=[1])
     conv(builder, x, 4, 5)
     graph = fix(builder.build())
-    plan = planned(graph, ring_words=ring_words, batch=3)
+    plan = planned(graph, ring_words=ring_words, batch=3, unit_words=words)
     run_engine(plan, graph, frames=2)
     run_engine(plan, graph, frames=2, stall=0.3)
 
@@ -152,17 +152,21 @@ def test_results_leave_codes_that_are_added_later(builder, fix, run_engine):
     run_engine(plan, graph, frames=3)
 
 
-@pytest.mark.parametrize("ring_words", [0, 32])
-def test_banks(builder, fix, run_engine, ring_words):
+@pytest.mark.parametrize(
+    ("channels", "lanes", "ring_words", "words"),
+    [(6, 4, 0, False), (6, 4, 32, False), (8, 4, 32, True), (6, 2, 0, True)],
+)
+def test_banks(builder, fix, run_engine, channels, lanes, ring_words, words):
     """In single-port RAM a unit's results are in the bank that is not read."""
     x = builder.input("x", (1, 4, 3, 3))
     for _ in range(2):
-        y = normalized(builder, conv(builder, x, 6, 4), 6)
-        x = builder.op("add", x, conv(builder, y, 4, 6))
+        y = normalized(builder, conv(builder, x, channels, 4), channels)
+        x = builder.op("add", x, conv(builder, y, 4, channels))
     x = builder.op("softmax", x, axes=[1])
     conv(builder, x, 4, 4)
     graph = fix(builder.build())
-    plan = planned(graph, ring_words=ring_words, board=find_board("icebreaker"))
+    board = find_board("icebreaker")
+    plan = planned(graph, lanes, lanes, ring_words, board, unit_words=words)
     assert plan.design.engine.codes.single_port
     run_engine(plan, graph, frames=3)
     run_engine(plan, graph, frames=3, stall=0.3)
