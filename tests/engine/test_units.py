@@ -113,11 +113,13 @@ def test_results_that_leave_together(builder, fix, run_engine, lanes, results, r
     run_engine(plan, graph, frames=2, stall=0.3)
 
 
-@pytest.mark.parametrize(("ring_words", "words"), [(0, False), (32, False), (32, True)])
-def test_batches(builder, fix, run_engine, ring_words, words):
+@pytest.mark.parametrize(
+    ("channels", "ring_words", "words"), [(6, 0, False), (6, 32, False), (8, 32, True)]
+)
+def test_batches(builder, fix, run_engine, channels, ring_words, words):
     x = builder.input("x", (1, 4, 2, 2))
-    x = normalized(builder, conv(builder, x, 8, 4), 8)
-    x = builder.op("softmax", conv(builder, x, 5, 8), axes=[1])
+    x = normalized(builder, conv(builder, x, channels, 4), channels)
+    x = builder.op("softmax", conv(builder, x, 5, channels), axes=[1])
     conv(builder, x, 4, 5)
     graph = fix(builder.build())
     plan = planned(graph, ring_words=ring_words, batch=3, unit_words=words)

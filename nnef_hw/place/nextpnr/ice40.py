@@ -74,9 +74,9 @@ module block_ram (...);
     );
 endmodule
 """
-"""What a block RAM of ``memory_libmap`` becomes, as in yosys's own map.
+"""Map of a block RAM of ``memory_libmap`` to a cell, the same one as in yosys's own map.
 
-That one takes the contents apart bit by bit: half a second per block RAM, with yosys 0.70.
+Yosys's map takes the contents apart bit by bit: half a second per block RAM, with yosys 0.70.
 """
 
 
