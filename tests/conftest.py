@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import zlib
+from functools import partial
 from pathlib import Path
 
 # There is a worker for every processor: more threads of BLAS in each of them only wait busily.
@@ -19,10 +20,13 @@ from nnef_hw.cli import main
 from nnef_hw.errors import ToolError
 from nnef_hw.frontend import save
 from nnef_hw.hardware.families import FAMILIES
+from nnef_hw.host.line_loop import LineTiming
+from nnef_hw.host.link import Timing
 from nnef_hw.ir.batch import sample_extents
 from nnef_hw.passes import simplify
 from nnef_hw.place.toolchain import toolchain_of
 from nnef_hw.quantize import Scheme, quantize
+from nnef_hw.run import device, generate
 from nnef_hw.system.tools import find_tool
 
 MARKER_TOOLS = {
@@ -84,6 +88,19 @@ def pytest_runtest_makereport():
 def pytest_make_collect_report():
     """Look at what a module comes to."""
     return _fail_if_missing((yield))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def briefly_silent():
+    """Wait less for a simulated board's line: nothing unfinished precedes what a host sends.
+
+    The usual silence is that of a board, as many times longer as the simulation is slower: up to
+    half a minute whenever a host begins.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(device, "Timing", partial(Timing, silence=0.001))
+        patch.setattr(generate, "LineTiming", partial(LineTiming, silence=0.003))
+        yield
 
 
 @pytest.fixture
