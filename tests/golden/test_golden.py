@@ -16,20 +16,16 @@ RECORDED = json.loads((Path(__file__).parent / "digests.json").read_text())
 RECORDED_BUILDS = json.loads((Path(__file__).parent / "builds.json").read_text())
 
 
-@pytest.mark.parametrize("board", BOARDS)
-@pytest.mark.parametrize("network", NETWORKS, ids=lambda f: f.__name__)
-def test_plan(network, board):
-    assert plan_digest(planned(network, board)) == RECORDED[f"{network.__name__}, {board}"]["plan"]
-
-
 @pytest.mark.parametrize(
     ("network", "board"),
     covering(NETWORKS, BOARDS),
     ids=lambda value: getattr(value, "__name__", value),
 )
-def test_verilog(network, board):
-    digest = verilog_digest(planned(network, board), fixed_graph(network))
-    assert digest == RECORDED[f"{network.__name__}, {board}"]["top.v"]
+def test_plan_and_verilog(network, board):
+    recorded = RECORDED[f"{network.__name__}, {board}"]
+    plan = planned(network, board)
+    assert plan_digest(plan) == recorded["plan"]
+    assert verilog_digest(plan, fixed_graph(network)) == recorded["top.v"]
 
 
 @pytest.mark.system

@@ -88,10 +88,16 @@ ON_CHIP = (
     networks.outputs, networks.tflite, networks.perceptron,
 )  # fmt: skip
 
+USUAL = (networks.residual, networks.branches, networks.outputs, networks.tflite)
+"""Sums, slices and joins, several results, another rounding; other parts are in ``lenet``."""
+
 BUILDS = (
-    # each network on a board every time, and on the other two at night
+    # some networks on a board each every time, and else at night
     *(
-        GoldenBuild(network, "engine", board, nightly=(at + to) % len(BOARDS) != 0)
+        GoldenBuild(
+            network, "engine", board,
+            nightly=(at + to) % len(BOARDS) != 0 or network not in USUAL,
+        )
         for at, network in enumerate(ON_CHIP) for to, board in enumerate(BOARDS)
     ),
     # weights in flash; in SDRAM, with what a frame keeps on the chip; several frames together
