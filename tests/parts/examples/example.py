@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -194,11 +194,13 @@ def _frames(
 
 
 def swept(
-    make: Callable[..., Example], *axes: Mapping[str, Any] | Sequence[Any], prefix: str = ""
-) -> dict[str, Example]:
+    make: Callable[..., Example], *axes: Mapping[str, Any] | Sequence[Any], prefix: str = "",
+    large: Collection[Any] = (),
+) -> dict[str, Example]:  # fmt: skip
     """Return examples of every combination of one value of each axis, by their names.
 
-    Those that :func:`sweeps.covering` leaves to the night are nightly.
+    Those that :func:`sweeps.covering` leaves to the night are nightly, and those whose first
+    value is ``large``.
 
     Parameters
     ----------
@@ -214,6 +216,7 @@ def swept(
         for name, axis in zip(row.values, named, strict=True):
             value = axis[name]
             values += value if isinstance(value, tuple) else [value]
-        example = replace(make(*values), nightly=bool(row.marks))
+        nightly = bool(row.marks) or row.values[0] in map(str, large)
+        example = replace(make(*values), nightly=nightly)
         found[prefix + ", ".join(row.values)] = example
     return found

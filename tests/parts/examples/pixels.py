@@ -312,7 +312,7 @@ INTEGER_NORMALIZATIONS = {
         lambda channels, centered: integer_normalize(
             channels, centered=centered, count=12, verilog=VERILATED
         ),
-        [1, 3, 40, 90], MEANS, prefix="many pixels ",
+        [1, 3, 40, 90], MEANS, prefix="many pixels ", large=[90],
     ),
 }  # fmt: skip
 
@@ -326,7 +326,7 @@ NORMALIZATIONS = {
         ),
         ZERO_POINTS, {"centered": True, "plain": False}, SPACINGS,
     ),
-    **swept(normalize, [1, 2, 3, 16, 70], SPACINGS, prefix="channels "),
+    **swept(normalize, [1, 2, 3, 16, 70], SPACINGS, prefix="channels ", large=[70]),
     **swept(
         lambda bits, signed, fraction, epsilon: normalize(
             6, 2, out=(bits, signed), fraction=fraction, epsilon=epsilon
@@ -342,7 +342,7 @@ NORMALIZATIONS = {
         lambda channels, spacing: normalize(
             channels, spacing, signed=True, count=12, verilog=VERILATED
         ),
-        [1, 3, 40, 90], SPACINGS, prefix="many pixels ",
+        [1, 3, 40, 90], SPACINGS, prefix="many pixels ", large=[90],
     ),
     **swept(
         lambda channels, lanes, digits, centered: normalize(

@@ -92,7 +92,7 @@ PLAIN = {
         f"split table of {channels}": requantizer(
             Requant(tuple(1100 + 7919 * n % 900 for n in range(channels)), 14, 9, 0, 255),
             tuple(37 * n % 2001 - 1000 for n in range(channels)), digit_bits=2, stages=stages,
-            verilog=VERILATED * (channels == 131),
+            verilog=VERILATED * (channels == 131), nightly=channels in {65, 256},
         )
         for channels, stages in ((64, 6), (65, 6), (128, 3), (131, 6), (256, 1))
     },
