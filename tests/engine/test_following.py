@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import pytest
 from engine_graphs import planned
+from sweeps import few
 
 from nnef_hw.boards import find_board
 from nnef_hw.passes import simplify
@@ -20,7 +21,9 @@ def early(plan):
     return [names[n] for n in numbers if names[n] != names[n - 1]]
 
 
-@pytest.mark.parametrize(("rows", "lanes", "results"), ARRAYS)
+@pytest.mark.parametrize(
+    ("rows", "lanes", "results"), few(ARRAYS, [(4, 4, 1), (8, 8, 2), (16, 8, 8)])
+)
 def test_short_layers_beside_one_another(rows, lanes, results, run_engine, rng):
     """Bit-exact, in as many cycles as predicted, also of an array with many rows."""
     net = GraphBuilder()

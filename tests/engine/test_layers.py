@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from engine_graphs import grown, planned
-from sweeps import few
+from sweeps import covering, few
 
 from nnef_hw.boards import find_board
 from nnef_hw.engine.report import report_plan
@@ -111,16 +111,18 @@ def test_few_channels_are_packed(builder, fix, run_engine, lanes):
 
 
 @pytest.mark.parametrize(
-    ("image", "kernel", "stride", "padding", "lanes", "together"),
-    [
-        ((8, 16), (8, 8), 8, [(0, 0), (0, 0)], 8, 2),
-        ((8, 16), (8, 8), 8, [(0, 0), (0, 0)], 16, 4),
-        ((5, 12), (3, 6), 4, [(1, 0), (2, 3)], 8, 2),
-        ((7, 18), (2, 12), 6, [(0, 0), (0, 0)], 16, 3),
-        ((4, 20), (2, 8), 4, [(0, 0), (4, 0)], 16, 4),
-    ],
+    ("image", "kernel", "stride", "padding", "lanes", "together", "ring_words"),
+    covering(
+        [
+            ((8, 16), (8, 8), 8, [(0, 0), (0, 0)], 8, 2),
+            ((8, 16), (8, 8), 8, [(0, 0), (0, 0)], 16, 4),
+            ((5, 12), (3, 6), 4, [(1, 0), (2, 3)], 8, 2),
+            ((7, 18), (2, 12), 6, [(0, 0), (0, 0)], 16, 3),
+            ((4, 20), (2, 8), 4, [(0, 0), (4, 0)], 16, 4),
+        ],
+        [0, 64],
+    ),
 )
-@pytest.mark.parametrize("ring_words", [0, 64])
 def test_pixels_of_patches_are_words_together(
     builder, rng, fix, run_engine, image, kernel, stride, padding, lanes, together, ring_words
 ):

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from step_graphs import step
+from sweeps import few
 
 from nnef_hw.boards import find_board
 from nnef_hw.boards.interfaces import Uart, link_of
@@ -61,7 +62,7 @@ def conv_layers(rng, *channels):
     return builder.build()
 
 
-@pytest.fixture(scope="module", params=BOARDS)
+@pytest.fixture(scope="module", params=few([*BOARDS], ["16 bits"]))
 def built(request, tmp_path_factory):
     """Return a build whose program is in SDRAM, and its samples."""
     board, clock_mhz, baud = BOARDS[request.param]
@@ -178,8 +179,14 @@ def test_no_memory_to_read(board, clock_mhz):
 @pytest.mark.verilator
 @pytest.mark.parametrize(
     ("board", "kind", "choice"),
-    [(board, TableRowLayer, "keeps_tables") for board in BOARDS]
-    + [("16 bits", AddressedRowLayer, "addresses_tables")],
+    few(
+        [(board, TableRowLayer, "keeps_tables") for board in BOARDS]
+        + [("16 bits", AddressedRowLayer, "addresses_tables")],
+        [
+            ("32 bits", TableRowLayer, "keeps_tables"),
+            ("16 bits", AddressedRowLayer, "addresses_tables"),
+        ],
+    ),
 )
 def test_a_step_of_a_language_model_from_sdram(board, kind, choice, tmp_path, rng):
     """Initial values, and tables that are kept, come once, and anew after a restart.

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from engine_graphs import planned
-from sweeps import few
+from sweeps import covering, few
 
 from nnef_hw.boards import find_board
 from nnef_hw.engine.architecture import SharedArray
@@ -49,8 +49,7 @@ def streamed(plan):
     return [x for x in plan.design.instructions if x.kind == Kind.STREAM]
 
 
-@pytest.mark.parametrize("ring_words", [0, 32])
-@pytest.mark.parametrize("channels", [8, 6, 3])
+@pytest.mark.parametrize(("channels", "ring_words"), covering([8, 6, 3], [0, 32]))
 def test_a_softmax_between_convolutions(builder, fix, run_engine, channels, ring_words):
     x = builder.input("x", (1, 4, 3, 3))
     x = builder.op("softmax", conv(builder, x, channels, 4), axes=[1])
@@ -62,8 +61,7 @@ def test_a_softmax_between_convolutions(builder, fix, run_engine, channels, ring
     run_engine(plan, graph, frames=3, stall=0.3)
 
 
-@pytest.mark.parametrize("ring_words", [0, 32])
-@pytest.mark.parametrize("centered", [True, False])
+@pytest.mark.parametrize(("centered", "ring_words"), covering([True, False], [0, 32]))
 def test_normalizations_share_a_unit(builder, fix, run_engine, centered, ring_words):
     x = builder.input("x", (1, 6, 3, 3))
     for _ in range(3):
@@ -78,8 +76,7 @@ def test_normalizations_share_a_unit(builder, fix, run_engine, centered, ring_wo
     run_engine(plan, graph, frames=3, stall=0.3)
 
 
-@pytest.mark.parametrize("ring_words", [0, 32])
-@pytest.mark.parametrize("pace", [3, 16])
+@pytest.mark.parametrize(("pace", "ring_words"), covering([3, 16], [0, 32]))
 def test_units_of_several_kinds(builder, fix, run_engine, pace, ring_words):
     """Two softmaxes with a table each, two normalizations of different sizes, and a tail."""
     x = builder.input("x", (1, 5, 2, 3))
@@ -127,8 +124,10 @@ def test_batches(builder, fix, run_engine, channels, ring_words, words):
     run_engine(plan, graph, frames=2, stall=0.3)
 
 
-@pytest.mark.parametrize(("ways", "batch"), [(1, 1), (4, 1), (2, 3)])
-@pytest.mark.parametrize("function", ["softmax", "normalize"])
+@pytest.mark.parametrize(
+    ("ways", "batch", "function"),
+    covering([(1, 1), (4, 1), (2, 3)], ["softmax", "normalize"]),
+)
 def test_results_take_the_place_of_codes(builder, fix, run_engine, ways, batch, function):
     x = conv(builder, builder.input("x", (1, 4, 3, 5)), 30, 4)
     softmax = function == "softmax"
@@ -227,7 +226,9 @@ def test_units_that_take_words(builder, fix, run_engine, lanes, ways, pace, ring
     run_engine(plan, graph, frames=2, stall=0.3)
 
 
-@pytest.mark.parametrize(("batch", "ring_words", "copies"), [(1, 0, 1), (1, 32, 1), (3, 32, 3)])
+@pytest.mark.parametrize(
+    ("batch", "ring_words", "copies"), few([(1, 0, 1), (1, 32, 1), (3, 32, 3)], [(3, 32, 3)])
+)
 def test_a_part_has_no_more_copies_than_a_tensor_has_pixels(
     builder, fix, run_engine, batch, ring_words, copies
 ):
@@ -245,8 +246,7 @@ def test_a_part_has_no_more_copies_than_a_tensor_has_pixels(
     run_engine(plan, graph, frames=2 * batch, stall=0.3)
 
 
-@pytest.mark.parametrize("ring_words", [0, 32])
-@pytest.mark.parametrize("pace", [1, 4, 20])
+@pytest.mark.parametrize(("pace", "ring_words"), covering([1, 4, 20], [0, 32]))
 def test_softmaxes_share_a_unit(fix, rng, run_engine, pace, ring_words):
     """One of scores behind a mask, of fine probabilities, and one of more channels, coarse."""
     graph = fix(attending(rng))

@@ -5,6 +5,7 @@ import pytest
 from amaranth import Module, Signal
 from amaranth.lib import wiring
 from engine_graphs import BOARD, planned
+from sweeps import covering
 from written_engines import every_memory, with_other_weights
 
 from nnef_hw.engine.hardware.accelerator import EngineAccelerator
@@ -94,8 +95,7 @@ def test_the_first_program_is_there_from_the_beginning(designed, rng):
     assert np.diff(ends).tolist() == np.diff(predicted).tolist()
 
 
-@pytest.mark.parametrize("stall", [0.0, 0.3])
-@pytest.mark.parametrize("again", [0, 25])
+@pytest.mark.parametrize(("stall", "again"), covering([0.0, 0.3], [25, 0]))
 def test_another_program_computes_other_weights(designed, rng, stall, again):
     """Whatever is half written when it comes anew; the cycles are those of the first program."""
     plan, _, new, other = designed
