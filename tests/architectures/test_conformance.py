@@ -13,6 +13,7 @@ from conformance_cases import (
     EACH,
     FRAMES,
     NETWORKS,
+    ONE_BOARD_EACH,
     PAIRS,
     SCHEMES,
     beats_of,
@@ -48,8 +49,7 @@ def test_every_architecture_runs_some():
     assert runs["table"] == {vector, image}
 
 
-@pytest.mark.parametrize("board", BOARDS)
-@NETWORKS
+@ONE_BOARD_EACH
 def test_codes_and_cycles(name, network, board, rng):
     """Codes are those of the fixed model under any stalls; cycles without are those of the plan."""
     architecture, graph = ARCHITECTURES[name], fixed(network)

@@ -96,7 +96,7 @@ def early(rng):
     ("network", "board", "frames"),
     [
         pytest.param(network, "ice40", 1, marks=pytest.mark.nightly),
-        (network, "ecp5", 1),
+        pytest.param(network, "ecp5", 1, marks=pytest.mark.nightly),
         (recurrent, "ecp5", 2),
         (loop, "ecp5", 2),
         (stepwise, "ecp5", 14),

@@ -7,6 +7,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from sweeps import covering
 from table_architecture import OneTable
 
 from nnef_hw import architectures
@@ -20,8 +21,8 @@ from nnef_hw.reference import run_fixed
 from nnef_hw.testing import GraphBuilder
 
 __all__ = [
-    "ARCHITECTURES", "BOARDS", "EACH", "FRAMES", "NETWORKS", "PAIRS", "SCHEMES", "beats_of",
-    "codes_of", "fixed", "image", "kinds", "planned", "vector",
+    "ARCHITECTURES", "BOARDS", "EACH", "FRAMES", "NETWORKS", "ONE_BOARD_EACH", "PAIRS",
+    "SCHEMES", "beats_of", "codes_of", "fixed", "image", "kinds", "planned", "vector",
 ]  # fmt: skip
 
 ARCHITECTURES = {found.name: found for found in (*architectures.ARCHITECTURES, OneTable())}
@@ -109,6 +110,12 @@ PAIRS = [(name, network) for name in ARCHITECTURES for network in SCHEMES if _ru
 NETWORKS = pytest.mark.parametrize(
     ("name", "network"), PAIRS, ids=[f"{name}-{network.__name__}" for name, network in PAIRS]
 )
+ONE_BOARD_EACH = pytest.mark.parametrize(
+    ("name", "network", "board"),
+    covering(PAIRS, BOARDS),
+    ids=lambda value: getattr(value, "__name__", value),
+)
+"""The same on one of the boards in turn, and on the other one at night."""
 EACH = pytest.mark.parametrize("name", ARCHITECTURES)
 
 

@@ -12,7 +12,7 @@ from nnef_hw.passes import simplify
 from nnef_hw.quantize import Scheme, quantize
 from nnef_hw.testing import GraphBuilder
 
-__all__ = ["NETWORKS", "Golden", "wide"]
+__all__ = ["NETWORKS", "Golden", "outputs", "resampled", "signs", "wide"]
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,7 @@ def test_heads_are_split_and_joined_without_transposes(mask, fix, rng):
 
 RANDOM = [
     pytest.param(make, seed, marks=[pytest.mark.nightly] if seed >= usual else [])
-    for make, usual in ((random_product, 3), (random_attention, 3), (random_encoder, 1))
+    for make, usual in ((random_product, 3), (random_attention, 1), (random_encoder, 0))
     for seed in range(100)
 ]
 

@@ -1,11 +1,12 @@
 """Tables, masks and caches by integers: hardware equals the model, in predicted cycles."""
 
 import re
+from itertools import product
 
 import numpy as np
 import pytest
 from step_graphs import step
-from sweeps import covering
+from sweeps import few
 
 from nnef_hw.boards import find_board
 from nnef_hw.errors import UnsupportedError
@@ -29,12 +30,19 @@ def fixed(rng, **form):
     graph = simplify(step(rng, **form))
     tokens = form.get("tokens", 11)
     # of every sequence the caches are empty at first, and full at last
-    positions = np.tile(np.arange(8), (6, 3))[..., None]
+    positions = np.tile(np.arange(8), (3, 2))[..., None]
     samples = {"token": rng.integers(0, tokens, positions.shape), "position": positions}
     return quantize(graph, samples)
 
 
-@pytest.mark.parametrize(("name", "board"), covering([*FORMS], BOARDS))
+USUAL = ["groups", "scatter", "sixteen_tokens"]
+"""The plain form takes many steps in another test, and one head has wide beats there."""
+
+
+@pytest.mark.parametrize(
+    ("name", "board"),
+    few([*product(FORMS, BOARDS)], zip(USUAL, BOARDS[::-1], strict=True)),
+)
 def test_hardware_equals_the_model_in_predicted_cycles(name, board, simulate, rng):
     graph = fixed(rng, **FORMS[name])
     plan = schedule(graph, find_board(board))
@@ -48,14 +56,16 @@ def test_many_steps_with_pauses(simulate, rng):
     simulate(plan, graph).check(260)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", few(range(3), [0]))
 def test_other_foldings_compute_the_same(seed, simulate, force, rng):
     graph, board = fixed(rng, heads=2, size=4), find_board("ulx3s_85f")
     plan = force(schedule(graph, board), graph, board)
     simulate(plan, graph).check(20)
 
 
-@pytest.mark.parametrize(("lanes", "heads", "size"), [(2, 2, 4), (4, 1, 5), (8, 2, 2)])
+@pytest.mark.parametrize(
+    ("lanes", "heads", "size"), few([(2, 2, 4), (4, 1, 5), (8, 2, 2)], [(4, 1, 5)])
+)
 def test_scores_pass_in_wide_beats(lanes, heads, size, simulate, force, rng):
     """Mask and softmax take several codes per beat, beside the place, which is one."""
     graph, board = fixed(rng, heads=heads, size=size), find_board("ulx3s_85f")

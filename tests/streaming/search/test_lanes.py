@@ -85,7 +85,7 @@ def wide_networks(graph, target=BOARD, *, every=False):
     # The fewest codes of the separable network are what the rate below asks for.
     few(
         list(product(NETWORKS, [0, 1, -1])),
-        [("separable", -1), ("residual", 0), ("residual", -1), ("image", 0), ("image", -1)],
+        [("residual", -1), ("image", 0)],
     ),
 )
 def test_is_exact(network, place, fix, force, rng, simulate):

@@ -16,8 +16,8 @@ from nnef_hw.testing import GraphBuilder
         pytest.param("icebreaker", marks=pytest.mark.nightly),
         pytest.param("ulx3s_85f", marks=pytest.mark.nightly),
         "tang_nano_20k",
-        "tang_primer_25k",
-        "arty_a7_100",
+        pytest.param("tang_primer_25k", marks=pytest.mark.nightly),
+        pytest.param("arty_a7_100", marks=pytest.mark.nightly),
     ],
 )
 def test_whole_accelerator_is_within_15_percent(board, script, fix, rng, tmp_path):

@@ -122,7 +122,10 @@ def cost(plan, board):
 
 @pytest.mark.parametrize(
     ("network", "board"),
-    [*covering([*NETWORKS], [LARGE, SMALL]), ("blocks", LARGE)],
+    [
+        *covering([*NETWORKS], [LARGE, SMALL]),
+        pytest.param("blocks", LARGE, marks=pytest.mark.nightly),
+    ],
     ids=lambda x: getattr(x, "name", x),
 )
 def test_a_lower_rate_never_costs_more(network, board, fix, rng):
