@@ -72,7 +72,9 @@ def built(tmp_path, rng):
 @pytest.mark.parametrize(
     ("board", "arguments", "front"),
     [
-        ("icebreaker", ["--source", "dvp", "--freq", "12"], None),
+        pytest.param(
+            "icebreaker", ["--source", "dvp", "--freq", "12"], None, marks=pytest.mark.nightly
+        ),
         ("icebreaker", ["--source", "dvp:lines=4", "--freq", "12"], None),
         ("upduino_v3", ["--source", "dvp", "--freq", "12", "--sink",
           "uart_text:names=a/b/c/d,threshold=0.2"], None),

@@ -11,6 +11,7 @@ from amaranth.hdl import signed
 from amaranth.lib import data
 from amaranth.sim import Simulator
 from audio import sounds
+from sweeps import few
 
 from nnef_hw.arithmetic.numerics import QType
 from nnef_hw.boards.hardware.events.event_pin import EventOnPin
@@ -262,9 +263,7 @@ def test_a_board_hears_what_the_model_hears(cli, ear, tmp_path):
 
 @pytest.mark.system
 @pytest.mark.verilator
-@pytest.mark.parametrize(
-    "source", ["pdm", "spi_adc", pytest.param("mcp3201", marks=pytest.mark.nightly)]
-)
+@pytest.mark.parametrize("source", few(["pdm", "spi_adc", "mcp3201"], ["spi_adc"]))
 def test_other_microphones_hear_the_same_samples(source, cli, ear, tmp_path):
     result = cli(*ear, "--source", source, "--sink", "pin:threshold=0.45,quiet=1")
     assert result.status == 0, result.err

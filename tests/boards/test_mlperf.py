@@ -9,6 +9,7 @@ from amaranth.hdl import Cat, Module, Signal, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.sim import Simulator
+from sweeps import few
 
 from nnef_hw.arithmetic.numerics import QType
 from nnef_hw.boards import find_board
@@ -478,7 +479,11 @@ class TestFloats:
         assert self.READING.reals(np.float32([1.0, number]).tobytes()) is None
 
     @pytest.mark.parametrize(
-        "form", [WINDOW, QType(8, signed=True, scale=1 / 16), QType(11, signed=True, scale=0.1)]
+        "form",
+        few(
+            [WINDOW, QType(8, signed=True, scale=1 / 16), QType(11, signed=True, scale=0.1)],
+            [WINDOW, QType(8, signed=True, scale=1 / 16)],
+        ),
     )
     def test_hardware_reads_what_the_model_does(self, rng, form):
         """A scale of few bits has steps between which there are finer numbers."""

@@ -6,6 +6,7 @@ import pytest
 from amaranth.hdl import signed
 from amaranth.lib import data
 from amaranth.sim import Simulator
+from sweeps import covering
 
 from nnef_hw.arithmetic.numerics import QType
 from nnef_hw.arithmetic.sampling import Xorshift, choose_code, sampling_weights
@@ -266,11 +267,9 @@ def write(network, texts, *, lanes=1, stalls=4, unread=0):
 class TestWriter:
     """The whole loop, against that of the host."""
 
-    @pytest.mark.parametrize("stalls", [1, 5], ids=["swift", "stalls"])
     @pytest.mark.parametrize(
-        ("tokens", "context", "lanes", "temperature"),
-        [(11, 20, 1, 0.0), (11, 20, 3, 3.0), (6, 0, 1, 8.0), (9, 0, 9, 0.0)],
-        ids=str,
+        ("tokens", "context", "lanes", "temperature", "stalls"),
+        covering([(11, 20, 1, 0.0), (11, 20, 3, 3.0), (6, 0, 1, 8.0), (9, 0, 9, 0.0)], [1, 5]),
     )
     def test_texts_are_those_of_the_hosts_loop(
         self, tokens, context, lanes, temperature, stalls, rng

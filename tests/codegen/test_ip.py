@@ -92,7 +92,9 @@ def pixels(rng):
 @pytest.mark.parametrize(
     ("graph", "names", "lanes", "rate"),
     [
-        (lambda rng: tiny_graph(), ["m_axis", "s_axis"], [1], None),
+        pytest.param(
+            lambda rng: tiny_graph(), ["m_axis", "s_axis"], [1], None, marks=pytest.mark.nightly
+        ),
         (
             two_by_two,
             ["m_axis_sum", "m_axis_tanh", "s_axis_left_image", "s_axis_right"],

@@ -58,7 +58,7 @@ def two_by_two(rng):
     [
         pytest.param(rows, "ecp5", id="row_ecp5"),
         pytest.param(rows, "ice40", id="row_ice40", marks=pytest.mark.nightly),
-        pytest.param(image, "ice40", id="image_ice40"),
+        pytest.param(image, "ice40", id="image_ice40", marks=pytest.mark.nightly),
         pytest.param(image, PLAIN, id="image_ip", marks=pytest.mark.nightly),
         pytest.param(two_by_two, PLAIN, id="two_by_two_ip"),
     ],

@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from packed import CLOCK, Packed, random_logic
+from sweeps import few
 
 from nnef_hw.errors import UnroutedError
 from nnef_hw.place.cells.cell_places import _Plan, place_cells
@@ -82,7 +83,7 @@ def wire_length(cells):
     return sum(int(np.ptp(places, axis=0).sum()) for places in nets.values())
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", few(range(4), [0]))
 def test_places_are_legal_and_wires_short(seed):
     rng = np.random.default_rng(seed)
     packed = random_logic(rng)
