@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from cli_cases import Result, tiny_graph, write_samples
 
+from nnef_hw.boards import BOARDS, find_board
 from nnef_hw.cli import main
 from nnef_hw.errors import ToolError
 from nnef_hw.frontend import save
@@ -101,6 +102,25 @@ def briefly_silent():
         patch.setattr(device, "Timing", partial(Timing, silence=0.001))
         patch.setattr(generate, "LineTiming", partial(LineTiming, silence=0.003))
         yield
+
+
+REPORTS = ("nnef_hw.engine.report.BOARDS", "nnef_hw.streaming.report.BOARDS")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def few_boards():
+    """Let reports say what two boards would make of a network: each takes a second or so."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in REPORTS:
+            patch.setattr(name, (find_board("icebreaker"), find_board("ulx3s_85f")))
+        yield
+
+
+@pytest.fixture
+def all_boards(monkeypatch):
+    """Let reports say what every board would make of a network, as they do for users."""
+    for name in REPORTS:
+        monkeypatch.setattr(name, BOARDS)
 
 
 @pytest.fixture

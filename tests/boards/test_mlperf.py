@@ -490,9 +490,9 @@ class TestFloats:
         reading = FloatReading.of(form)
         steps = np.float32((np.arange(-2, 2) + 0.5) * form.scale)
         beside = np.concatenate([np.nextafter(steps, np.float32(x)) for x in (-9, 9)])
-        many = np.float32(rng.normal(-30, 40, 4))
-        wild = rng.integers(0, 1 << 32, 8, np.uint32).view(np.float32)
-        numbers = np.concatenate([rng.choice(special_floats(), 12), many, wild, beside])
+        many = np.float32(rng.normal(-30, 40, 2))
+        wild = rng.integers(0, 1 << 32, 4, np.uint32).view(np.float32)
+        numbers = np.concatenate([rng.choice(special_floats(), 6), many, wild, beside])
         calculator = Calculator(
             reading, DistanceFormat((0,) * 256, 1000, 7), count=len(numbers), digits=6
         )
@@ -544,7 +544,10 @@ class TestDistance:
 
     @pytest.mark.parametrize(
         ("kind", "unit"),
-        [("near", 100_000), ("near", 1000), ("far", 1000), ("equal", 1000), ("largest", 1000)],
+        few(
+            [("near", 100_000), ("near", 1000), ("far", 1000), ("equal", 1000), ("largest", 1000)],
+            [("near", 100_000), ("equal", 1000), ("largest", 1000)],
+        ),
     )
     def test_hardware_finds_its_digits(self, rng, kind, unit):
         """With the larger unit the digits are those of the sum: no number may be wrong by one."""

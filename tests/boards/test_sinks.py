@@ -53,7 +53,7 @@ from nnef_hw.run.memories import board_with_memories
 from nnef_hw.sim.board_runner import BoardTransport
 from nnef_hw.testing import GraphBuilder
 
-HASTY = Timing(silence=0.015, reply=0.002, stall=0.1, pause=20e-6)
+HASTY = Timing(silence=0.001, reply=0.002, stall=0.1, pause=20e-6)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ import pytest
 from amaranth.hdl import Shape
 from simulators import is_worth_compiling
 
-from nnef_hw.boards import find_board
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.engine.hardware.accelerator import EngineAccelerator
 from nnef_hw.engine.program.image import fill_beats, frame_beats
@@ -67,15 +66,6 @@ def _computed(graph, codes):
         return run_fixed(graph, codes)
     found = run_fixed(graph, {name: steps[None] for name, steps in codes.items()})
     return {name: steps[0] for name, steps in found.items()}
-
-
-@pytest.fixture(scope="module")
-def few_boards():
-    """Reports say what two boards would make of a network; those of test_build.py take them all."""
-    boards = tuple(find_board(name) for name in ("icebreaker", "ulx3s_85f"))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("nnef_hw.engine.report.BOARDS", boards)
-        yield
 
 
 @pytest.fixture(autouse=True)

@@ -155,7 +155,7 @@ def test_random_networks_frame_by_frame(fix, run_engine, seed):
     run_engine(*first_that_fits(attempt))
 
 
-def test_what_is_shown_of_layers_that_run_frame_by_frame(fix, rng, few_boards):
+def test_what_is_shown_of_layers_that_run_frame_by_frame(fix, rng):
     """Their cycles of all frames, at their times, and the steps of one of them."""
     builder = GraphBuilder()
     x = builder.input("x", (1, 4, 4, 4))
@@ -206,7 +206,7 @@ def test_a_plan_is_read_again(fix, rng):
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory, few_boards):
+def built(tmp_path_factory):
     """Return a build that takes batches of 4, its samples, and its report."""
     folder, rng = tmp_path_factory.mktemp("batches"), np.random.default_rng(4)
     save(layers(rng, 96, 160, 96, 40), folder / "dense.nnef.tgz")

@@ -1,6 +1,8 @@
 """Products of two activations on the engine: matrices of codes are the array's weights."""
 
 from dataclasses import replace
+from itertools import cycle
+from itertools import product as product_of
 
 import pytest
 from attention_graphs import attention, product, random_attention, random_encoder, random_product
@@ -130,9 +132,17 @@ def projected(rng, tokens, features, heads, *, columns=None):
     return g.build(layer(y, 3))
 
 
+SIZES = (6, 16, 2), (5, 24, 3), (7, 16, 4)
+OTHERS = ("ring", "single_port", "dense", "batch", "lut_ram")
+"""Engines that have layers around products by day; others have attention then."""
+
+
 @pytest.mark.parametrize(
     ("kind", "tokens", "features", "heads"),
-    covering([*KINDS], [(6, 16, 2), (5, 24, 3), (7, 16, 4)]),
+    few(
+        [(kind, *size) for kind in KINDS for size in SIZES],
+        [(kind, *size) for kind, size in zip(OTHERS, cycle(SIZES), strict=False)],
+    ),
 )
 def test_layers_around_products(kind, tokens, features, heads, fix, rng, run_engine):
     graph = fix(projected(rng, tokens, features, heads))
@@ -184,7 +194,13 @@ ATTENTION = {
 }
 
 
-@pytest.mark.parametrize(("name", "kind"), covering([*ATTENTION], [*KINDS]))
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    few(
+        [*product_of(ATTENTION, KINDS)],
+        [("one_head", "ring"), ("three_heads", "wide"), ("mask", "fast"), ("cross", "together")],
+    ),
+)
 def test_attention(name, kind, fix, rng, run_engine):
     graph = fix(attention(rng, **ATTENTION[name]))
     kind = KINDS[kind] if ATTENTION[name]["features"] % 8 == 0 else {**KINDS[kind], "lanes": 4}

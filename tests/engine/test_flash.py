@@ -49,7 +49,7 @@ def wide(rng):
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory, few_boards):
+def built(tmp_path_factory):
     """Return a build whose program is in flash, its samples, and its report."""
     folder, rng = tmp_path_factory.mktemp("flash"), np.random.default_rng(3)
     save(wide(rng), folder / "wide.nnef.tgz")

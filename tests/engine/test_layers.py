@@ -358,7 +358,7 @@ def test_an_output_moved_behind_a_softmax(builder, fix, run_engine):
 
 
 @pytest.mark.parametrize(("channels", "lanes", "beat"), [(3, 3, "beat"), (1, 1, "code")])
-def test_reports_say_what_inputs_carry(builder, fix, few_boards, channels, lanes, beat):
+def test_reports_say_what_inputs_carry(builder, fix, channels, lanes, beat):
     x = builder.input("x", (1, channels, 5, 5))
     conv(builder, x, 6, channels)
     graph = fix(builder.build())

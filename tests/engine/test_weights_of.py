@@ -57,7 +57,7 @@ def options_of(folder, name, graph, rng, **options):
 
 
 @pytest.fixture(scope="module")
-def base(tmp_path_factory, few_boards):
+def base(tmp_path_factory):
     folder, rng = tmp_path_factory.mktemp("base"), np.random.default_rng(1)
     options = options_of(
         folder, "base", network(rng), rng, board="icebreaker", arch="engine", bitstream=False
@@ -153,7 +153,6 @@ def test_options_that_make_no_sense(base, tmp_path, changes, message):
         build(replace(options, weights_of=base, out=base, **plain))
 
 
-@pytest.mark.usefixtures("few_boards")
 @pytest.mark.verilator
 def test_other_weights_of_plain_ip(tmp_path):
     """Registers are those of the first build; the Verilog differs in contents of memories alone."""
@@ -200,7 +199,6 @@ def test_programs_that_nobody_can_load(tmp_path, changes, message):
         build(wanted)
 
 
-@pytest.mark.usefixtures("few_boards")
 @pytest.mark.verilator
 def test_weights_in_the_bitstream_are_refused(tmp_path):
     """As in a streaming design, and an engine that holds them in block RAM."""

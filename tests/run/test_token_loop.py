@@ -31,7 +31,7 @@ from nnef_hw.testing import GraphBuilder
 pytestmark = [pytest.mark.system, pytest.mark.verilator]
 
 NAMES = Path(__file__).parents[2] / "examples" / "names_gpt"
-HASTY = Timing(silence=0.015, reply=0.002, stall=0.1, pause=20e-6)
+HASTY = Timing(silence=0.001, reply=0.002, stall=0.1, pause=20e-6)
 TEXTS = 17
 """Of 16 tokens each."""
 

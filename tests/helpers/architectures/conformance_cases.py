@@ -22,7 +22,7 @@ from nnef_hw.testing import GraphBuilder
 
 __all__ = [
     "ARCHITECTURES", "BOARDS", "EACH", "FRAMES", "NETWORKS", "ONE_BOARD_EACH", "PAIRS",
-    "SCHEMES", "beats_of", "codes_of", "fixed", "image", "kinds", "planned", "vector",
+    "SCHEMES", "beats_of", "codes_of", "fixed", "image", "kinds", "planned", "several", "vector",
 ]  # fmt: skip
 
 ARCHITECTURES = {found.name: found for found in (*architectures.ARCHITECTURES, OneTable())}

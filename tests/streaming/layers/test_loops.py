@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from recurrent_graphs import attending, looped, onnx_layer, random_loop
+from sweeps import few
 
 from nnef_hw.boards import find_board
 from nnef_hw.frontend import load
@@ -87,19 +88,20 @@ def test_cells_of_16_bits(simulate, rng):
     simulate(schedule(fixed, find_board("ulx3s_85f")), fixed).check(FRAMES)
 
 
+FORMS = [
+    ("bidirectional", ("Y", "Y_h"), True), ("forward", ("Y",), False),
+    ("reverse", ("Y", "Y_h"), False), ("bidirectional", ("Y",), False),
+    ("bidirectional", ("Y_h",), False),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    "kind", ["LSTM", *(pytest.param(k, marks=pytest.mark.nightly) for k in ("GRU", "RNN"))]
-)
-@pytest.mark.parametrize(("direction", "outputs", "is_begun"), [
-    ("bidirectional", ("Y", "Y_h"), True),
-    *(
-        pytest.param(*form, marks=pytest.mark.nightly)
-        for form in [
-            ("forward", ("Y",), False), ("reverse", ("Y", "Y_h"), False),
-            ("bidirectional", ("Y",), False), ("bidirectional", ("Y_h",), False),
-        ]
+    ("kind", "direction", "outputs", "is_begun"),
+    few(
+        [(kind, *form) for kind in ("LSTM", "GRU", "RNN") for form in FORMS],
+        [("LSTM", *FORMS[1]), ("RNN", *FORMS[0])],
     ),
-])  # fmt: skip
+)
 def test_layers_of_onnx(kind, direction, outputs, is_begun, simulate, rng, tmp_path):
     pytest.importorskip("onnx")
     path = onnx_layer(

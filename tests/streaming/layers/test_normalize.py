@@ -63,8 +63,9 @@ def test_cycles_are_those_of_the_hardware(network, spacing, fix, simulate, rng):
     simulate(plan, graph).check(FRAMES)
 
 
-@pytest.mark.parametrize("network", [of_pixels, one_channel, whole_image])
-@pytest.mark.parametrize("spacing", FAST_SPACINGS)
+@pytest.mark.parametrize(
+    ("network", "spacing"), covering([of_pixels, one_channel, whole_image], FAST_SPACINGS)
+)
 def test_two_bits_of_a_root_per_cycle(network, spacing, fix, simulate, rng):
     target = find_board("ecp5")
     graph = fix(network(rng))
