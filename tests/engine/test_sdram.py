@@ -182,10 +182,7 @@ def test_no_memory_to_read(board, clock_mhz):
     few(
         [(board, TableRowLayer, "keeps_tables") for board in BOARDS]
         + [("16 bits", AddressedRowLayer, "addresses_tables")],
-        [
-            ("32 bits", TableRowLayer, "keeps_tables"),
-            ("16 bits", AddressedRowLayer, "addresses_tables"),
-        ],
+        [("32 bits", TableRowLayer, "keeps_tables")],
     ),
 )
 def test_a_step_of_a_language_model_from_sdram(board, kind, choice, tmp_path, rng):

@@ -23,7 +23,9 @@ def model():
 
 @pytest.fixture(scope="module")
 def fixed(model):
-    return model.quantize(SAMPLES, advice=False)
+    with np.load(SAMPLES) as samples:
+        few = {name: samples[name][:16] for name in ("token", "position")}
+    return model.quantize(few, advice=False)
 
 
 def loss(scores, labels):

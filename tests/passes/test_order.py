@@ -36,7 +36,7 @@ OTHERS = [op for op in OPERATORS if op != "log_bands"]
 
 def _texts(scale):
     cases = [case for path in sorted(FOLDER.glob("*.txt")) for case in read_cases(path)]
-    return [case.graph() for case in cases[:: 3 if scale == 1 else 1]]
+    return [case.graph() for case in cases[:: 4 if scale == 1 else 1]]
 
 
 def _networks(scale):

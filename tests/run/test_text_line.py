@@ -71,9 +71,9 @@ class Line:
         return self.transport.read(timeout)
 
 
-@pytest.fixture
-def line(fixed, tmp_path, monkeypatch):
-    """The line of a board on which all streams pause, and the manifest."""
+@pytest.fixture(scope="module")
+def designed(fixed, tmp_path_factory):
+    """A board on which all streams pause: its Verilog, its clock, and the manifest."""
     board, architecture = find_board("tang_nano_20k"), find_architecture("engine")
     plan = architecture.plan(fixed, board)
     manifest = make_manifest(
@@ -84,12 +84,21 @@ def line(fixed, tmp_path, monkeypatch):
         def component(self, *arguments, **wishes):
             return Hesitant(architecture.component(*arguments, **wishes))
 
-    monkeypatch.setattr(codegen_board, "find_architecture", lambda name: Hesitating())
-    monkeypatch.setattr(core, "IDLE_SECONDS", 0.001)
-    design = design_board(plan, fixed, manifest, board)
-    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
-    with BoardTransport(design.verilog, clk_hz=round(plan.clock_mhz * 1e6)) as transport:
-        yield Line(transport), read_manifest(tmp_path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(codegen_board, "find_architecture", lambda name: Hesitating())
+        patch.setattr(core, "IDLE_SECONDS", 0.001)
+        design = design_board(plan, fixed, manifest, board)
+    folder = tmp_path_factory.mktemp("designed")
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    return design.verilog, round(plan.clock_mhz * 1e6), read_manifest(folder)
+
+
+@pytest.fixture
+def line(designed):
+    """The line of that board, just powered on, and the manifest."""
+    verilog, clk_hz, manifest = designed
+    with BoardTransport(verilog, clk_hz=clk_hz) as transport:
+        yield Line(transport), manifest
 
 
 def texts(loop, prompts, tokens=5):

@@ -88,8 +88,8 @@ ON_CHIP = (
     networks.outputs, networks.tflite, networks.perceptron,
 )  # fmt: skip
 
-USUAL = (networks.residual, networks.branches, networks.outputs, networks.tflite)
-"""Sums, slices and joins, several results, another rounding; other parts are in ``lenet``."""
+USUAL = (networks.branches, networks.outputs, networks.tflite)
+"""Slices and joins, several results, sums with another rounding; ``lenet`` has pools."""
 
 BUILDS = (
     # some networks on a board each every time, and else at night
@@ -101,7 +101,7 @@ BUILDS = (
         for at, network in enumerate(ON_CHIP) for to, board in enumerate(BOARDS)
     ),
     # weights in flash; in SDRAM, with what a frame keeps on the chip; several frames together
-    GoldenBuild(networks.wide, "engine", "icebreaker"),
+    GoldenBuild(networks.wide, "engine", "icebreaker", nightly=True),
     GoldenBuild(networks.wide, "engine", "ulx3s_85f", nightly=True),
     GoldenBuild(networks.wide, "engine", "ulx3s_85f", batch=4),
     GoldenBuild(networks.wide, "engine", "icebreaker", link="spi", batch=2, nightly=True),

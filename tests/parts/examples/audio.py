@@ -83,10 +83,10 @@ AUDIO = {
         ),
         "single-port RAM, goes on": log_mel(
             FRONTS["radix 2 first"], 2, goes_on=True, heard=["noise"],
-            single_port=UP5K.single_port,
+            single_port=UP5K.single_port, nightly=True,
         ),
         "single-port RAM, magnitudes": log_mel(
-            FRONTS["magnitudes"], 2, goes_on=True, heard=["noise", "lowest"],
+            FRONTS["magnitudes"], 1, goes_on=True, heard=["noise", "lowest"],
             single_port=UP5K.single_port, verilog=["verilator"],
         ),
         "single-port RAM, magnitudes of bands": log_mel(

@@ -62,7 +62,8 @@ def mapped(tmp_path, source, *, own):
 
 @pytest.mark.parametrize(
     "design",
-    [(2, 2), (4, 4), (8, 8), (16, 16), (16, 4)],
+    [pytest.param(both, marks=pytest.mark.nightly) for both in ((4, 4), (8, 8))]
+    + [pytest.param(both) for both in ((2, 2), (16, 16), (16, 4))],
     ids=str,
 )
 def test_it_is_yosys_own(tmp_path, design):

@@ -230,7 +230,8 @@ def test_lenet_in_verilog(board, fix, simulate, rng):
 
 
 @pytest.mark.verilator
-@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("seed", [0, 1])
 def test_lenet_with_foldings_by_force(seed, fix, force, simulate, rng):
     target = find_board("ecp5")
     graph = fix(lenet(rng))

@@ -124,7 +124,9 @@ def test_fixed_networks_need_no_samples(name, style, mult_bits, share, open_netw
         ("digits_mlp", "uint8-weights", None, "icebreaker", None),
         ("mnist_tiny_cnn", "qdq-int8-channels", None, "icebreaker", None),
         # The first layers of each kind, as small designs, which are simulated soon.
-        ("mlperf_kws_dscnn", "qdq", "dwconv2_relu", "ulx3s_85f", 1000),
+        pytest.param(
+            "mlperf_kws_dscnn", "qdq", "dwconv2_relu", "ulx3s_85f", 1000, marks=pytest.mark.nightly
+        ),
         pytest.param(
             "mlperf_ic_resnet8", "qdq", "add1_relu", "ulx3s_85f", 500, marks=pytest.mark.nightly
         ),
