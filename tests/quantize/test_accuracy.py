@@ -73,7 +73,7 @@ def test_eight_bits_lose_less_than_a_third_of_a_point(name, least, zoo):
     "name",
     [
         pytest.param("mlperf_ic_resnet8", marks=pytest.mark.nightly),
-        "mlperf_kws_dscnn_savedmodel",
+        pytest.param("mlperf_kws_dscnn_savedmodel", marks=pytest.mark.nightly),
         pytest.param("mnist_lenet5", marks=pytest.mark.nightly),
         "mnist_tiny_cnn",
     ],

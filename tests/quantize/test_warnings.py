@@ -22,7 +22,7 @@ from nnef_hw.report.model.conversion import from_json, to_json
 from nnef_hw.samples.samples import Samples, load_samples
 from nnef_hw.testing import GraphBuilder
 
-NIGHTLY = [pytest.param(seed, marks=pytest.mark.nightly) for seed in range(8, 100)]
+NIGHTLY = [pytest.param(seed, marks=pytest.mark.nightly) for seed in range(4, 100)]
 ONE_SCALE = Scheme(feature_scales=False)
 """All features of an input share a format."""
 EXAMPLE = Path(__file__).parents[2] / "examples" / "digits_cnn"
@@ -318,6 +318,6 @@ def test_attempts_undo_what_was_asked_for(scheme, rng):
     assert ("--weight-bits 8" in options) == (scheme.weight_bits == 2)
 
 
-@pytest.mark.parametrize("seed", [*range(8), *NIGHTLY])
+@pytest.mark.parametrize("seed", [*range(4), *NIGHTLY])
 def test_random_networks_lose_nothing_in_silence(seed):
     assert not judge(doubtful_network(seed)).is_silent
