@@ -42,6 +42,7 @@ def test_eight_bits_are_as_good_as_float(model, fixed):
     assert found < real + 0.02
 
 
+@pytest.mark.nightly
 def test_a_step_writes_a_row_of_each_cache(fixed):
     plan = fixed.schedule("ulx3s_85f")
     ops = [layer.op for layer in plan.layers]

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hesitant import Hesitant
 from step_graphs import step
-from sweeps import few
 
 import nnef_hw as nh
 from nnef_hw.architectures import find_architecture
@@ -53,7 +52,8 @@ def texts(loop, prompts, tokens=16):
     return [list(loop.generate(prompt, tokens)) for prompt in prompts]
 
 
-@pytest.mark.parametrize("arch", few(["engine", "streaming"], ["engine"]))
+@pytest.mark.nightly
+@pytest.mark.parametrize("arch", ["engine", "streaming"])
 def test_names_are_those_of_the_fixed_model_under_stalls(arch, names, tmp_path, monkeypatch):
     """272 tokens of the greatest scores, and as many at random, while all streams pause."""
     board, architecture = find_board("tang_nano_20k"), find_architecture(arch)
