@@ -31,6 +31,8 @@ ICEBREAKER = Board(
         "cam_data": ("@4", "@2", "@47", "@45", "@3", "@48", "@46", "@44"),
         "cam_pclk": "@27", "cam_vsync": "@25", "cam_href": "@21", "cam_xclk": "@19",
         "cam_scl": "@26", "cam_sda": "@23", "cam_error": "@20",
+        # in place of a camera's
+        "imu_scl": "@26", "imu_sda": "@23", "imu_error": "@20",
     },
     # W25Q128JVIM
     memories=(SpiFlash(chips=(W25Q128JV_DTR,), lines=4, resource="spi_flash_4x"),),

@@ -35,6 +35,8 @@ TANG_NANO_20K = Board(
         "cam_data": ("@42", "@41", "@56", "@54", "@51", "@48", "@55", "@49"),
         "cam_pclk": "@73", "cam_vsync": "@74", "cam_href": "@75", "cam_xclk": "@85",
         "cam_scl": "@53", "cam_sda": "@52", "cam_error": "@71",
+        # in place of a camera's
+        "imu_scl": "@53", "imu_sda": "@52", "imu_error": "@71",
         "leds": tuple(f"led:{n}" for n in range(6)),
     },
     attributes={"IO_TYPE": "LVCMOS33"},

@@ -32,6 +32,8 @@ def _ulx3s(size, device, aliases=()):
             "cam_data": ("@C8", "@B8", "@C6", "@C7", "@A6", "@B6", "@A4", "@A5"),
             "cam_pclk": "@A2", "cam_vsync": "@B1", "cam_href": "@C4", "cam_xclk": "@B4",
             "cam_scl": "@F4", "cam_sda": "@E3", "cam_error": "@G3",
+            # in place of a camera's
+            "imu_scl": "@F4", "imu_sda": "@E3", "imu_error": "@G3",
             "leds": tuple(f"led:{n}" for n in range(8)),
         },
         attributes={"IO_TYPE": "LVCMOS33"},

@@ -25,6 +25,8 @@ UPDUINO_V3 = Board(
         "cam_data": ("@48", "@3", "@4", "@44", "@6", "@9", "@11", "@18"),
         "cam_pclk": "@19", "cam_vsync": "@13", "cam_href": "@21", "cam_xclk": "@12",
         "cam_scl": "@23", "cam_sda": "@25", "cam_error": "@26",
+        # in place of a camera's
+        "imu_scl": "@23", "imu_sda": "@25", "imu_error": "@26",
     },
     attributes={"PULLUP": 1},
     # The fourth data line is pin 20, which is the oscillator's while the jumper OSC is closed.

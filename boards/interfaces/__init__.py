@@ -29,6 +29,7 @@ from nnef_hw.boards.interfaces.leds import ClassOnLeds
 from nnef_hw.boards.interfaces.link import HostLink, Link, PlainStreams
 from nnef_hw.boards.interfaces.microphone import Microphone
 from nnef_hw.boards.interfaces.mlperf import Mlperf
+from nnef_hw.boards.interfaces.motion.imu import Imu
 from nnef_hw.boards.interfaces.no_link import NoLink
 from nnef_hw.boards.interfaces.pdm import Pdm
 from nnef_hw.boards.interfaces.pins import (
@@ -52,8 +53,9 @@ from nnef_hw.host.benchmarks import Border
 __all__ = [
     "ANY_NUMBER", "BUSES", "BUS_DATA", "Border", "Bus", "CLOCK", "ChipLoop", "ChosenSink",
     "ChosenSource", "ClassOnLeds", "DEFAULT_LINK", "Direction", "Dvp", "EventLed", "EventPin",
-    "EventSink", "FarEnd", "Feed", "HostLink", "I2s", "Interface", "LINKS", "Link", "Mcp3201",
-    "Microphone", "Mlperf", "NO_LINK", "NoLink", "Occurrence", "Option", "PLAIN_STREAMS", "Pdm",
+    "EventSink", "FarEnd", "Feed", "HostLink", "I2s", "Imu", "Interface", "LINKS", "Link",
+    "Mcp3201", "Microphone", "Mlperf", "NO_LINK", "NoLink", "Occurrence", "Option",
+    "PLAIN_STREAMS", "Pdm",
     "PinUse", "PinUser", "Pins", "PlainStreams", "Result", "SINKS", "SOURCES", "STATUS", "Sink",
     "SinkWish", "Source", "SourceWish", "Spi", "SpiAdc", "TextLine", "Uart", "UartText", "find_bus",
     "find_link", "find_sink", "find_source", "find_streams", "link_names", "link_of",
@@ -68,7 +70,7 @@ DEFAULT_LINK = LINKS[0]
 Wished = TypeVar("Wished", ChosenSink, ChosenSource)
 SINKS: tuple[type[ChosenSink], ...] = (ClassOnLeds, EventPin, EventLed, UartText)
 """Every sink that a user may choose for an output."""
-SOURCES: tuple[type[ChosenSource], ...] = (I2s, Pdm, SpiAdc, Mcp3201, Dvp)
+SOURCES: tuple[type[ChosenSource], ...] = (I2s, Pdm, SpiAdc, Mcp3201, Dvp, Imu)
 """Every source that a user may choose for an input."""
 PLAIN_STREAMS = PlainStreams()
 

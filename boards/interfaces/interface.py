@@ -100,8 +100,8 @@ class Feed:
         Extents of a frame.
     picture
         Channels, rows and columns, where its stream is a picture row by row; None otherwise.
-    bits
-        Of a code; None as long as it has no format.
+    qtype
+        Its format; None as long as it has none.
     alone
         A frame enters only when the one before has left; true as long as there is no plan.
     interval, clk_hz
@@ -115,12 +115,17 @@ class Feed:
     rate: int | None = None
     shape: tuple[int, ...] = ()
     picture: tuple[int, int, int] | None = None
-    bits: int | None = None
+    qtype: QType | None = None
     alone: bool = True
     interval: int = 0
     clk_hz: int = 0
     may_wait: bool = False
     hears: bool = False
+
+    @property
+    def bits(self) -> int | None:
+        """Bits of a code; None as long as it has no format."""
+        return None if self.qtype is None else self.qtype.bits
 
 
 class Interface(ABC):

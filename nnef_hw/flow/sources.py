@@ -131,11 +131,10 @@ def _feed(graph: Graph, name: str, plan: AcceleratorPlan | None) -> Feed:
     tensor = graph.tensor(name)
     shape = tuple(sample_extents(tensor.shape))
     picture = _picture(tensor.shape)
-    bits = None if tensor.qtype is None else tensor.qtype.bits
     fronts = _fronts(graph, name)
     rates = {front.rate for front in fronts} - {None}
     rate = rates.pop() if len(rates) == 1 else None
-    feed = Feed(name, math.prod(shape), rate, shape, picture, bits, hears=bool(fronts))
+    feed = Feed(name, math.prod(shape), rate, shape, picture, tensor.qtype, hears=bool(fronts))
     if plan is None:
         return feed
     [port] = [x for x, other in zip(plan.inputs, graph.inputs, strict=True) if other == name]

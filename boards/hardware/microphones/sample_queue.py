@@ -32,7 +32,8 @@ def check_beats(layout, frame):
 class SampleQueue(wiring.Component):
     """Keep up to 256 samples, one of which leaves every second cycle at most.
 
-    A sample that finds the queue full is lost, and counted.
+    A sample that finds the queue full is lost, and counted. Of channels that belong together all
+    are lost, and are counted as one.
 
     Parameters
     ----------
@@ -40,6 +41,8 @@ class SampleQueue(wiring.Component):
         Beats of the input: one code of 16 bits, and ``last``.
     frame : int
         Samples of a frame.
+    channels : int
+        Samples of an instant, which come one after the other.
 
     Members
     -------
@@ -51,8 +54,8 @@ class SampleQueue(wiring.Component):
         Samples that were lost since the reset; it stays at its greatest value.
     """
 
-    def __init__(self, layout, *, frame):
-        self.frame = frame
+    def __init__(self, layout, *, frame, channels=1):
+        self.frame, self.channels = frame, channels
         super().__init__({
             "sample": In(signed(SAMPLE_BITS)), "taken": In(1),
             "o": Out(stream.Signature(layout)), "lost": Out(LOST_BITS),
@@ -67,7 +70,7 @@ class SampleQueue(wiring.Component):
         position = Signal(range(self.frame))
         is_last = Signal()
         m.d.comb += [
-            full.eq((first ^ end) == QUEUE),
+            full.eq(self._has_no_room(m, first, end)),
             words.write_data.eq(self.sample),
             words.write_address.eq(end),
             words.write_enable.eq(self.taken & ~full),
@@ -80,7 +83,7 @@ class SampleQueue(wiring.Component):
         ]
         with m.If(words.write_enable):
             m.d.sync += end.eq(end + 1)
-        with m.If(self.taken & full & ~self.lost.all()):
+        with m.If(self.taken & full & self.first & ~self.lost.all()):
             m.d.sync += self.lost.eq(self.lost + 1)
         # A word is there a cycle behind its address: it waits until it is taken.
         moves = Signal()
@@ -89,3 +92,19 @@ class SampleQueue(wiring.Component):
         with m.If(moves):
             m.d.sync += [first.eq(first + 1), position.eq(Mux(is_last, 0, position + 1))]
         return m
+
+    def _has_no_room(self, m, first, end):
+        """Return whether the sample of this cycle is lost: with the first one all of an instant."""
+        if self.channels == 1:
+            self.first = Const(1)
+            return (first ^ end) == QUEUE
+        channel, is_lost = Signal(range(self.channels)), Signal(name="is_lost")
+        self.first = channel == 0
+        held = Signal(range(2 * QUEUE))
+        m.d.comb += held.eq(end - first)
+        no_room = Mux(self.first, held > QUEUE - self.channels, is_lost)
+        with m.If(self.taken):
+            m.d.sync += [
+                channel.eq(Mux(channel == self.channels - 1, 0, channel + 1)), is_lost.eq(no_room),
+            ]
+        return no_room

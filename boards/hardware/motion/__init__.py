@@ -1,0 +1,1 @@
+"""Sensors of motion: acceleration and rotation over two wires (I2C)."""
