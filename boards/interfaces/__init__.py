@@ -14,6 +14,7 @@ from nnef_hw.boards.interfaces.dvp import Dvp
 from nnef_hw.boards.interfaces.event_pin import EventLed, EventPin
 from nnef_hw.boards.interfaces.events import EventSink, Occurrence
 from nnef_hw.boards.interfaces.i2s import I2s
+from nnef_hw.boards.interfaces.imu import Imu
 from nnef_hw.boards.interfaces.interface import (
     ChosenSink,
     ChosenSource,
@@ -26,11 +27,9 @@ from nnef_hw.boards.interfaces.interface import (
     Source,
 )
 from nnef_hw.boards.interfaces.leds import ClassOnLeds
-from nnef_hw.boards.interfaces.link import HostLink, Link, PlainStreams
+from nnef_hw.boards.interfaces.link import HostLink, Link, NoLink, PlainStreams
 from nnef_hw.boards.interfaces.microphone import Microphone
 from nnef_hw.boards.interfaces.mlperf import Mlperf
-from nnef_hw.boards.interfaces.motion.imu import Imu
-from nnef_hw.boards.interfaces.no_link import NoLink
 from nnef_hw.boards.interfaces.pdm import Pdm
 from nnef_hw.boards.interfaces.pins import (
     ANY_NUMBER,
@@ -41,11 +40,11 @@ from nnef_hw.boards.interfaces.pins import (
     PinUse,
     PinUser,
 )
+from nnef_hw.boards.interfaces.sampled import SampledSource
 from nnef_hw.boards.interfaces.spi import Spi
 from nnef_hw.boards.interfaces.spi_adc import Mcp3201, SpiAdc
-from nnef_hw.boards.interfaces.text_line import TextLine
 from nnef_hw.boards.interfaces.token_loop import ChipLoop
-from nnef_hw.boards.interfaces.uart import Uart
+from nnef_hw.boards.interfaces.uart import TextLine, Uart
 from nnef_hw.boards.interfaces.uart_text import UartText
 from nnef_hw.errors import UsageError
 from nnef_hw.host.benchmarks import Border
@@ -55,11 +54,10 @@ __all__ = [
     "ChosenSource", "ClassOnLeds", "DEFAULT_LINK", "Direction", "Dvp", "EventLed", "EventPin",
     "EventSink", "FarEnd", "Feed", "HostLink", "I2s", "Imu", "Interface", "LINKS", "Link",
     "Mcp3201", "Microphone", "Mlperf", "NO_LINK", "NoLink", "Occurrence", "Option",
-    "PLAIN_STREAMS", "Pdm",
-    "PinUse", "PinUser", "Pins", "PlainStreams", "Result", "SINKS", "SOURCES", "STATUS", "Sink",
-    "SinkWish", "Source", "SourceWish", "Spi", "SpiAdc", "TextLine", "Uart", "UartText", "find_bus",
-    "find_link", "find_sink", "find_source", "find_streams", "link_names", "link_of",
-    "link_options", "sink_names", "sink_of", "source_of",
+    "PLAIN_STREAMS", "Pdm", "PinUse", "PinUser", "Pins", "PlainStreams", "Result", "SINKS",
+    "SOURCES", "STATUS", "SampledSource", "Sink", "SinkWish", "Source", "SourceWish", "Spi",
+    "SpiAdc", "TextLine", "Uart", "UartText", "find_bus", "find_link", "find_sink", "find_source",
+    "find_streams", "link_names", "link_of", "link_options", "sink_names", "sink_of", "source_of",
 ]
 
 LINKS: tuple[HostLink, ...] = (Uart(), Spi(), Mlperf(), TextLine())

@@ -38,7 +38,7 @@ class I2s(Microphone):
         return FarEnd(far_end_header("i2s"), "I2sFarEnd")
 
     def played(self, samples: IntArray) -> IntArray:
-        return samples
+        return np.ravel(samples)
 
     def heard(self, samples: IntArray) -> IntArray:
-        return np.concatenate([np.zeros(LEAD, np.int64), samples])
+        return np.concatenate([np.zeros(LEAD, np.int64), np.ravel(samples)])

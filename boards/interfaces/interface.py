@@ -102,6 +102,8 @@ class Feed:
         Channels, rows and columns, where its stream is a picture row by row; None otherwise.
     qtype
         Its format; None as long as it has none.
+    image
+        (height, width, channels) of its stream; None as long as there is no plan.
     alone
         A frame enters only when the one before has left; true as long as there is no plan.
     interval, clk_hz
@@ -116,6 +118,7 @@ class Feed:
     shape: tuple[int, ...] = ()
     picture: tuple[int, int, int] | None = None
     qtype: QType | None = None
+    image: tuple[int, int, int] | None = None
     alone: bool = True
     interval: int = 0
     clk_hz: int = 0

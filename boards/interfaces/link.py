@@ -1,4 +1,4 @@
-"""Ways to a host: links over pins of a board, and the streams of plain IP."""
+"""Ways to a host: links over pins of a board, none of them, and the streams of plain IP."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from nnef_hw.boards.interfaces.bus import BUS_DATA, Bus, find_bus
-from nnef_hw.boards.interfaces.interface import Sink, Source
+from nnef_hw.boards.interfaces.interface import FarEnd, Sink, Source, far_end_header
+from nnef_hw.boards.interfaces.pins import PinUse
 from nnef_hw.errors import UsageError
 from nnef_hw.host.benchmarks import Border
 from nnef_hw.host.link import Transport
 
-__all__ = ["HostLink", "Link", "LinkRoom", "PlainStreams"]
+__all__ = ["HostLink", "Link", "LinkRoom", "NoLink", "PlainStreams"]
 
 
 @dataclass(frozen=True)
@@ -192,3 +193,41 @@ class HostLink(Link, Source, Sink):
     @abstractmethod
     def bytes_per_second(self, clock_mhz: float) -> float:
         """Return how many bytes pass one way in a second, at most."""
+
+
+@dataclass(frozen=True)
+class NoLink(HostLink):
+    """Leaves the host out: no packets, no counters, no replay."""
+
+    name = "none"
+    core = "nnef_hw.boards.hardware.lone:LoneCore"
+    hardware = core
+    has_packets = False
+    has_host = False
+    lacks = ("--token-loop", "--layer-counters", "--batch")
+    luts = 60
+    """LUTs that are set aside for clock and reset."""
+
+    @property
+    def pins(self) -> Mapping[str, PinUse]:
+        return {}
+
+    def budget(self, lut: int, bram: int) -> tuple[int, int]:
+        return self.luts, 0
+
+    def check_clock(self, clk_hz: int) -> None:
+        """Take every clock."""
+
+    def parameters(self, clk_hz: int) -> Mapping[str, object]:
+        return {}
+
+    def bytes_per_second(self, clock_mhz: float) -> float:
+        """Return infinity: nothing waits for a host."""
+        return float("inf")
+
+    def to_json(self) -> dict[str, object]:
+        """Return the entry of the manifest."""
+        return {"kind": self.name}
+
+    def far_end(self, clk_hz: float) -> FarEnd:
+        return FarEnd(far_end_header("no_link"), "NoLinkFarEnd")

@@ -2,32 +2,20 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
-from numpy.typing import ArrayLike
-
-from nnef_hw.arithmetic.numerics import IntArray
-from nnef_hw.boards.interfaces.interface import ChosenSource, FarEnd, Feed, Option
-from nnef_hw.boards.interfaces.pins import PinUse
+from nnef_hw.boards.interfaces.interface import FarEnd, Feed, Option
+from nnef_hw.boards.interfaces.sampled import SampledSource
 from nnef_hw.errors import TargetError, UsageError
 
 __all__ = ["Microphone"]
 
 
 @dataclass(frozen=True)
-class Microphone(ChosenSource):
+class Microphone(SampledSource):
     """A microphone, whose clock the board makes.
-
-    Parameters
-    ----------
-    input
-        Input of the network that it feeds.
-    rate
-        Samples per second.
-    frame
-        Samples of a frame of the network.
 
     Attributes
     ----------
@@ -42,11 +30,10 @@ class Microphone(ChosenSource):
         If the rate is not positive.
     """
 
-    input: str
-    rate: int
-    frame: int
-
-    waits = False
+    channel_names = ("samples",)
+    medium = "sound"
+    sensor_title = "microphone"
+    has_spectrum = True
     options = (Option("rate", int, "samples per second, where the network does not say it"),)
     protocol: ClassVar[str]
     least_cycles: ClassVar[int] = 2
@@ -54,10 +41,6 @@ class Microphone(ChosenSource):
     def __post_init__(self) -> None:
         if not self.rate > 0:
             raise UsageError(f"a microphone has a positive rate, not {self.rate:g}")
-
-    @property
-    def pins(self) -> Mapping[str, PinUse]:
-        return {name: PinUse(direction) for name, direction in self.board_pins.items()}
 
     @classmethod
     def of(cls, feed: Feed, **options: Any) -> Self:
@@ -86,21 +69,6 @@ class Microphone(ChosenSource):
         return cls(feed.name, rate if feed.rate is None else feed.rate, feed.codes)
 
     @property
-    def frames_per_second(self) -> float:
-        """Frames that it gives per second: a plan has to be as fast."""
-        return self.rate / self.frame
-
-    def check_interval(self, cycles: int, clk_hz: int) -> None:
-        """Refuse an accelerator that takes so many cycles for a frame, if frames come faster."""
-        most = clk_hz * self.frame // self.rate
-        if cycles > most:
-            raise TargetError(
-                f"{self.title} gives {self.frame} samples every {most:,} cycles at "
-                f"{clk_hz / 1e6:g} MHz, and the network takes {cycles:,} for them",
-                remedy="omit --target-fps, so that the microphone says it, or give "
-                f"{self.frames_per_second:g}, a faster --freq, or a board with more multipliers")
-
-    @property
     @abstractmethod
     def clocks(self) -> int:
         """Periods of its clock for each sample."""
@@ -122,21 +90,6 @@ class Microphone(ChosenSource):
         halves = Fraction(2 * self.clocks * self.rate, clk_hz)
         return {"edges": halves.numerator, "cycles": halves.denominator, "frame": self.frame}
 
-    def to_json(self) -> dict[str, object]:
-        return {"kind": self.name, **asdict(self)}
-
-    @classmethod
-    def from_json(cls, entry: Mapping[str, Any]) -> Self:
-        return cls(**{field.name: entry[field.name] for field in fields(cls)})
-
     @abstractmethod
     def far_end(self, clk_hz: float) -> FarEnd:
-        """Return a microphone that plays its arguments (:meth:`played`), then silence."""
-
-    @abstractmethod
-    def played(self, samples: IntArray) -> ArrayLike:
-        """Return the arguments by which the simulated one plays samples of 16 bits."""
-
-    @abstractmethod
-    def heard(self, samples: IntArray) -> IntArray:
-        """Return the samples that a network gets when such a sound is played, from power-on."""
+        """Return a microphone that plays its arguments (:meth:`.played`), then silence."""

@@ -77,9 +77,9 @@ class Pdm(Microphone):
 
     def played(self, samples: IntArray) -> ArrayLike:
         """Return the bits of a sound, 32 of them in each argument."""
-        bits = modulated(samples, self.clocks)
+        bits = modulated(np.ravel(samples), self.clocks)
         return np.packbits(bits, bitorder="little").view("<u4").astype(np.float64)
 
     def heard(self, samples: IntArray) -> IntArray:
-        bits = np.append(np.zeros(LEAD, np.uint8), modulated(samples, self.clocks))
+        bits = np.append(np.zeros(LEAD, np.uint8), modulated(np.ravel(samples), self.clocks))
         return self.filter.apply(bits)

@@ -46,10 +46,10 @@ class SpiAdc(Microphone):
 
     def played(self, samples: IntArray) -> IntArray:
         """Return the codes of a sound."""
-        return (np.asarray(samples) >> CUT_BITS) + (1 << CODE_BITS - 1)
+        return (np.ravel(samples) >> CUT_BITS) + (1 << CODE_BITS - 1)
 
     def heard(self, samples: IntArray) -> IntArray:
-        return np.asarray(samples) >> CUT_BITS << CUT_BITS
+        return np.ravel(samples) >> CUT_BITS << CUT_BITS
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,10 @@
-"""The link UART: two wires, as a serial port of a computer."""
+"""The links uart and text_line: two wires, as a serial port of a computer."""
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from nnef_hw.boards.interfaces.interface import FarEnd, Option, far_end_header
 from nnef_hw.boards.interfaces.link import HostLink
@@ -12,7 +13,7 @@ from nnef_hw.errors import TargetError, UsageError
 from nnef_hw.host.link import Transport
 from nnef_hw.host.serial_port import SerialTransport
 
-__all__ = ["MIN_DIVIDER", "Uart", "uart_divider"]
+__all__ = ["MIN_DIVIDER", "TextLine", "Uart", "uart_divider"]
 
 MIN_DIVIDER = 4
 MAX_BAUD_ERROR = 0.02
@@ -109,3 +110,29 @@ class Uart(HostLink):
         if not 2 * self.baud <= clk_hz:
             raise ValueError(f"baud must be at most half of {clk_hz} Hz, not {self.baud}")
         return FarEnd(far_end_header("uart"), "UartFarEnd", (clk_hz / self.baud,))
+
+
+@dataclass(frozen=True)
+class TextLine(Uart):
+    """Texts of a token loop without packets, frames, counters or replay.
+
+    docs/protocol.md, section 9, has its bytes. It takes a quarter of the LUTs of packets.
+    """
+
+    name = "text_line"
+    core = "nnef_hw.boards.hardware.texts.core:TextCore"
+    has_packets = False
+    merges_frames = False
+    needs_loop = True
+    lacks = ("--sink", "--source", "--layer-counters", "--batch")
+    usage = "nnef-hw generate"
+    luts = 190
+    """LUTs that are set aside for it, with clock and reset; those of the loop come on top."""
+
+    def budget(self, lut: int, bram: int) -> tuple[int, int]:
+        return self.luts, 0
+
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Any]) -> "TextLine":
+        """Return the link of an entry."""
+        return cls(baud=entry["baud"])

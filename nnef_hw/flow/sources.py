@@ -142,6 +142,7 @@ def _feed(graph: Graph, name: str, plan: AcceleratorPlan | None) -> Feed:
     return replace(
         feed,
         picture=picture if picture == (channels, rows, columns) else None,
+        image=port.image,
         alone=find_architecture(plan.arch).takes_whole,
         interval=plan.interval,
         clk_hz=round(plan.clock_mhz * 1e6),

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from amaranth.sim import Simulator
 
+from nnef_hw.arithmetic.numerics import QType
 from nnef_hw.boards import find_board
 from nnef_hw.boards.hardware.cameras.receiver import DvpReceiver
 from nnef_hw.boards.hardware.cameras.sequencer import RegisterSequencer
@@ -161,7 +162,7 @@ def test_sim_wants_a_camera_and_pictures(built, tmp_path, cli):
 
 
 def fed(picture=(1, ROWS, COLUMNS), **given):
-    return Feed("x", 1, shape=picture, picture=picture, bits=8, **given)
+    return Feed("x", 1, shape=picture, picture=picture, qtype=QType(8, True, 1.0), **given)
 
 
 def wished(text, feed=None):
@@ -183,7 +184,7 @@ def wished(text, feed=None):
         ("dvp", fed((1, 480, 640)), "takes 480x640 pixels, and HM01B0 sends 122x162 or 244x324"),
         ("dvp", fed((3, 96, 96)), "takes 3 codes per pixel, and HM01B0 sends 1; decode them in"),
         ("dvp", replace(fed(), picture=None), "gives bytes of a picture, and its shape is 1x24x32"),
-        ("dvp", replace(fed(), bits=16), "of 16 bits; put a front end before the network"),
+        ("dvp", replace(fed(), qtype=QType(16, True, 1.0)), "of 16 bits; put a front end before"),
     ],
 )
 def test_says_what_it_cannot_give(text, feed, message):

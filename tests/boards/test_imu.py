@@ -9,47 +9,51 @@ from amaranth.sim import Simulator
 from two_wire_chip import Chip
 
 from nnef_hw.arithmetic.numerics import QType
+from nnef_hw.boards import find_board
 from nnef_hw.boards.hardware.microphones.sample_queue import SampleQueue
 from nnef_hw.boards.hardware.motion.receiver import MotionReceiver
-from nnef_hw.boards.interfaces.interface import Feed
-from nnef_hw.boards.interfaces.motion.imu import Imu
+from nnef_hw.boards.interfaces import Feed, Imu
 from nnef_hw.errors import TargetError, UsageError
 from nnef_hw.rtl.streams.stream import beat_layout
 
 ENDS = (-32768, -32767, -1, 0, 1, 127, 128, 129, 16384, 32767)
 
 
-def receive(source, instants, *, ready=True):
-    """Return the codes and lasts that come of numbers [instants, words], and what was lost."""
-    parameters = {**source.parameters(12_800_000), "wait": 32}
-    parameters |= {"edges": 1, "cycles": 4000}
-    layout = beat_layout(bits=source.bits, signed=source.signed, lanes=1)
+def receive(source, instants, *, count, lanes=1):
+    """Return as many beats as come of numbers [instants, words], their lasts, and what was lost."""
+    parameters = {**source.parameters(12_800_000), "wait": 32, "writes": ((0x6B, 1),)}
+    parameters |= {"edges": 1, "cycles": 3200}
+    layout = beat_layout(bits=source.bits, signed=source.signed, lanes=lanes)
     receiver = MotionReceiver(layout, **parameters)
     data = [[b for n in own for b in ((n & 0xFFFF) >> 8, n & 0xFF)] for own in instants.tolist()]
     chip = Chip(parameters["address"], [*data, *[[0] * 14] * 9])
-    found, lost, error = [], 0, 0
+    found = []
 
-    async def drive(ctx):
-        nonlocal lost, error
-        cycle = 0
-        while len(chip.readings) <= len(instants) and cycle < 8000 * (len(instants) + 12):
-            ctx.set(receiver.o.ready, ready)
-            if ready and ctx.get(receiver.o.valid):
-                found.append((ctx.get(receiver.o.p.data[0]), ctx.get(receiver.o.p.last)))
-            await ctx.tick()
-            cycle += 1
-            sda = int(not ctx.get(receiver.imu_sda_low) and not chip.low)
-            chip.see(ctx.get(receiver.imu_scl), sda)
-            ctx.set(receiver.imu_sda_level, int(not ctx.get(receiver.imu_sda_low) and not chip.low))
-        lost, error = ctx.get(receiver.lost), ctx.get(receiver.imu_error)
+    async def wires(ctx):
+        async for scl, low in ctx.changed(receiver.imu_scl, receiver.imu_sda_low):
+            chip.see(scl, int(not low and not chip.low))
+            ctx.set(receiver.imu_sda_level, int(not low and not chip.low))
+
+    async def take(ctx):
+        ctx.set(receiver.o.ready, 1)
+        while len(found) < count:
+            codes, last = await ctx.tick().sample(
+                receiver.o.p.data, receiver.o.p.last).until(receiver.o.valid)  # fmt: skip
+            found.append(([codes[n] for n in range(lanes)], last))
+        assert not ctx.get(receiver.lost)
+        assert not ctx.get(receiver.imu_error)
 
     simulator = Simulator(receiver)
     simulator.add_clock(1e-8)
-    simulator.add_testbench(drive)
+    simulator.add_testbench(wires, background=True)
+    simulator.add_testbench(take)
     simulator.run()
     assert chip.written == list(parameters["writes"])
-    assert not error
-    return found, lost
+    return np.array([codes for codes, _ in found]), [last for _, last in found]
+
+
+def feed(channels, form=None, *, time=2, image=None):
+    return Feed("x", channels * time, shape=(channels, time), qtype=form, image=image)
 
 
 @pytest.mark.parametrize(
@@ -61,15 +65,37 @@ def receive(source, instants, *, ready=True):
     ids=str,
 )  # fmt: skip
 def test_numbers_become_codes(rng, channels, form):
-    source = Imu.of(Feed("x", 2 * channels, picture=(channels, 1, 2), qtype=form))
-    words = source.model.words if channels == 6 else 3
-    instants = rng.integers(-32768, 32768, (4, words))
+    source = Imu.of(feed(channels, form))
+    instants = rng.integers(-32768, 32768, (4 if channels == 3 else 2, 7 if channels == 6 else 3))
     instants.flat[: len(ENDS)] = ENDS
-    found, lost = receive(source, instants)
-    kept = [0, 1, 2, 4, 5, 6][:channels]
-    assert [code for code, _ in found] == source.codes(instants[:, kept]).ravel().tolist()
-    assert [last for _, last in found] == ([0] * (2 * channels - 1) + [1]) * 2
-    assert lost == 0
+    numbers = instants[:, [0, 1, 2, 4, 5, 6][:channels]]
+    found, lasts = receive(source, instants, count=numbers.size)
+    assert found.ravel().tolist() == source.codes(numbers).ravel().tolist()
+    assert lasts == ([0] * (2 * channels - 1) + [1]) * (numbers.size // (2 * channels))
+
+
+@pytest.mark.parametrize(("channels", "lanes"), [(3, 3), (3, 2), (6, 2)])
+def test_several_codes_come_in_a_beat(rng, channels, lanes):
+    """The last beat of an instant is filled up with 0."""
+    source = Imu.of(feed(channels, QType(8, True, 2.0**-7), image=(2, 1, channels)))
+    instants = rng.integers(-32768, 32768, (2, 7 if channels == 6 else 3))
+    codes = source.codes(instants[:, [0, 1, 2, 4, 5, 6][:channels]])
+    codes = np.pad(codes, ((0, 0), (0, -channels % lanes))).reshape(-1, lanes)
+    found, lasts = receive(source, instants, count=len(codes), lanes=lanes)
+    assert found.tolist() == codes.tolist()
+    assert lasts == [0] * (len(codes) - 1) + [1]
+
+
+def test_the_axis_of_an_instant_is_found():
+    """The one of both axes whose numbers follow each other in the stream of a plan."""
+    for shape, image, numbers in (
+        ((3, 32), None, 3), ((6, 32), (32, 1, 6), 6), ((6, 1, 32), (1, 32, 6), 6), ((3,), None, 3),
+        ((32, 6), None, 6), ((32, 6), (1, 1, 192), 6), ((1, 32, 6), (32, 6, 1), 6),
+        ((6, 3), (3, 1, 6), 6), ((6, 3), (6, 3, 1), 3), ((3, 1), (1, 1, 3), 3),
+    ):  # fmt: skip
+        found = Imu.of(Feed("x", int(np.prod(shape)), shape=shape, image=image))
+        assert (found.numbers, found.samples) == (numbers, np.prod(shape) // numbers)
+        assert found.channels == len(found.channel_names) == numbers
 
 
 @pytest.mark.parametrize(
@@ -84,7 +110,7 @@ def test_numbers_become_codes(rng, channels, form):
 )
 def test_codes_are_those_of_real_numbers(form):
     """Of all 65,536 numbers as shares of the full scale, but for halves between two codes."""
-    source = Imu.of(Feed("x", 3, picture=(3, 1, 1), qtype=form))
+    source = Imu.of(feed(3, form, time=1))
     numbers = np.arange(-32768, 32768)
     real = numbers / 32768
     exact = np.clip(real / form.scale + form.zero_point, form.lo, form.hi)
@@ -118,26 +144,41 @@ def test_instants_are_lost_as_a_whole():
 
 
 def test_what_it_says_in_the_manifest():
-    source = Imu.of(Feed("x", 300, picture=(3, 1, 100)), rate=50, acceleration=8)
+    source = Imu.of(feed(3, time=100), rate=50, acceleration=8)
     assert Imu.from_json(json.loads(json.dumps(source.to_json()))) == source
     assert source.frames_per_second == 0.5
+    assert source.given == {"rate": 50, "sensor": "mpu6050", "acceleration": 8, "rotation": 250}
     assert sorted(source.pins) == ["imu_error", "imu_scl", "imu_sda"]
-    assert source.parameters(25_000_000)["writes"] == (
+    parameters = source.parameters(25_000_000)
+    assert parameters["writes"] == (
         (0x6B, 1), (0x19, 0), (0x1A, 4), (0x1B, 0), (0x1C, 0x10)
     )  # fmt: skip
+    assert parameters["identity"] == (0x75, 0x68)
+    for name in ("icebreaker", "tang_nano_20k", "ulx3s_85f", "upduino_v3"):
+        assert source.pins.keys() <= find_board(name).pins.keys()
 
 
 def test_what_it_refuses():
-    with pytest.raises(TargetError, match=r"3 numbers per instant, or 6 .* its shape is 1x28x28"):
-        Imu.of(Feed("x", 784, shape=(1, 28, 28), picture=(1, 28, 28)))
-    with pytest.raises(UsageError, match="an MPU-6050 gives 1 to 1,000 instants per second, not 2"):
-        Imu("x", 3, 3, rate=2000)
+    with pytest.raises(TargetError, match=r"3 numbers per sample, or 6 .* its shape is 1x28x28"):
+        Imu.of(Feed("x", 784, shape=(1, 28, 28)))
+    with pytest.raises(TargetError, match=r"3 numbers per sample, or 6 .* its shape is 3x32x32"):
+        Imu.of(Feed("x", 3072, shape=(3, 32, 32)))
+    with pytest.raises(TargetError, match=r"shape is 32x6, .* not take the numbers of a sample"):
+        Imu.of(Feed("x", 192, shape=(32, 6), image=(6, 1, 32)))
+    with pytest.raises(TargetError, match="its channels have scales of their own"):
+        Imu.of(feed(3, QType(8, True, (1.0, 2.0, 1.0))))
+    for form in (QType(18, True, 1.0), QType(16, True, 1e-10)):
+        with pytest.raises(TargetError, match=r"codes have steps of .* 3\.05176e-05; give"):
+            Imu.of(feed(3, form))
+    with pytest.raises(UsageError, match="an MPU-6050 gives 1 to 1,000 samples per second, not 2"):
+        Imu("x", 2000, 3, 3)
     with pytest.raises(UsageError, match="no full scale of 3 for its acceleration"):
-        Imu("x", 3, 3, acceleration=3)
+        Imu("x", 100, 3, 3, acceleration=3)
     with pytest.raises(UsageError, match="knows no sensor 'bmi270'"):
-        Imu("x", 3, 3, sensor="bmi270")
-    source = Imu("x", 300, 3)
-    with pytest.raises(TargetError, match=r"100 instants every 12,000,000 cycles at 12 MHz"):
+        Imu("x", 100, 3, 3, sensor="bmi270")
+    source = Imu("x", 100, 300, 3)
+    source.check_interval(12_000_000, 12_000_000)
+    with pytest.raises(TargetError, match=r"100 samples every 12,000,000 cycles at 12 MHz"):
         source.check_interval(12_000_001, 12_000_000)
     with pytest.raises(TargetError, match=r"400 kHz need a clock of 3\.2 MHz, not 2"):
         source.check_clock(2_000_000)

@@ -1,3 +1,4 @@
+# amaranth: UnusedElaboratable=no
 """Registers of a chip are written, then read again and again."""
 
 import numpy as np
@@ -12,15 +13,16 @@ WRITES = ((0x6B, 1), (0x1A, 3), (0x1C, 0x18))
 
 def read(chip, *, quarter=8, count=14, readings=2, cycles=None, appears=0):
     """Return what a reader gets of a chip, and of each reading how many cycles it took."""
-    dut = RegisterReader(address=0x68, writes=WRITES, register=0x3B, count=count,
-                         quarter=quarter, wait=32)  # fmt: skip
+    dut = RegisterReader(address=0x68, identity=(0x75, 0x68), writes=WRITES, register=0x3B,
+                         count=count, quarter=quarter, wait=32)  # fmt: skip
     found, took, failures = [[]], [], []
+    written = 600 * quarter
 
     async def bench(ctx):
         begin, cycle = None, 0
         while len(took) < readings and cycle < (cycles or 100_000):
             chip.answers = cycle >= appears
-            wants = begin is None and cycle > 6000
+            wants = begin is None and cycle > written
             ctx.set(dut.begin, wants)
             begin = cycle if wants else begin
             await ctx.tick()
@@ -59,13 +61,23 @@ def test_a_chip_that_is_not_there(rng):
     """Its failure is told until it answers; then all is written, and it is read."""
     instants = rng.integers(0, 256, (2, 6)).tolist()
     chip = Chip(0x68, instants)
-    _, found, _, failures = read(chip, count=6, appears=30_000, readings=2)
+    _, found, _, failures = read(chip, count=6, appears=8_000, readings=2)
     assert chip.written[-3:] == list(WRITES)
     assert found == instants
-    assert np.any(failures[:30_000])
+    assert np.any(failures[:8_000])
     assert not failures[-1] or len(found) == 2
+
+
+def test_a_chip_of_another_sort(rng):
+    """Nothing is written to it, and nothing is read but what it is."""
+    chip = Chip(0x68, rng.integers(0, 256, (2, 6)).tolist(), identity=(0x75, 0x69))
+    _, found, _, failures = read(chip, count=6, cycles=8_000)
+    assert (chip.written, chip.readings, found) == ([], [], [])
+    first = failures.index(1)
+    assert all(failures[first:])
 
 
 def test_a_bus_that_is_too_fast():
     with pytest.raises(ValueError, match="needs 8 cycles, not 7"):
-        RegisterReader(address=1, writes=(), register=0, count=1, quarter=7, wait=32)
+        RegisterReader(address=1, identity=(0, 0), writes=(), register=0, count=1, quarter=7,
+                       wait=32)  # fmt: skip

@@ -6,12 +6,15 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from nnef_hw import parts
 from nnef_hw.boards.hardware.cameras.open_drain import OpenDrainPads
 from nnef_hw.boards.hardware.microphones.bit_clock import BitClock
 from nnef_hw.boards.hardware.microphones.sample_queue import SAMPLE_BITS, SampleQueue
 from nnef_hw.boards.hardware.motion.two_wire import RegisterReader
 from nnef_hw.boards.interfaces.motion.sensor import FACTOR_BITS
 from nnef_hw.host.protocol import LOST_BITS
+from nnef_hw.rtl.streams.stream import beat_layout
+from nnef_hw.rtl.streams.width import Pack
 
 __all__ = ["MotionReceiver"]
 
@@ -29,10 +32,12 @@ class MotionReceiver(wiring.Component):
     Parameters
     ----------
     layout : StructLayout
-        Beats of the input: one code, and ``last``.
+        Beats of the input: one code or several, and ``last``.
     frame : int
         Codes of a frame.
-    address, writes, register, quarter, wait
+    pixel : int
+        Codes that whole beats are made of; the last one of them is filled up with 0.
+    address, identity, writes, register, quarter, wait
         Those of a :class:`.RegisterReader`.
     words : int
         Numbers that are read, from that register on.
@@ -50,28 +55,29 @@ class MotionReceiver(wiring.Component):
     imu_sda_level : In(1)
         Wires of the registers.
     imu_error : Out(1)
-        The sensor does not acknowledge; it is asked again and again.
+        The sensor does not acknowledge, or is another one; it is asked again and again.
     o : Out(stream.Signature(layout))
     lost : Out(16)
         Instants that were lost since the reset; it stays at its greatest value.
     """
 
-    def __init__(self, layout, *, frame, address, writes, register, words, kept, factor, shift,
-                 zero_point, edges, cycles, quarter, wait):
+    def __init__(self, layout, *, frame, pixel, address, identity, writes, register, words, kept,
+                 factor, shift, zero_point, edges, cycles, quarter, wait):
         data = layout["data"].shape
         self.code = Shape.cast(data.elem_shape)
-        if data.length != 1 or self.code.width > SAMPLE_BITS:
-            raise ValueError(f"a sensor gives a code of at most 16 bits per beat, not {layout!r}")
+        if self.code.width > SAMPLE_BITS:
+            raise ValueError(f"a sensor gives codes of at most 16 bits, not {layout!r}")
         if frame < 1 or frame % len(kept):
             raise ValueError(f"a frame has whole instants of {len(kept)} numbers, not {frame}")
         if not 0 < factor < 1 << FACTOR_BITS or shift < 1:
             raise ValueError(f"numbers cannot become codes by {factor} / 2**{shift}")
-        self.layout, self.frame, self.kept = layout, frame, tuple(kept)
+        self.codes = {"bits": self.code.width, "signed": self.code.signed}
+        self.frame, self.pixel, self.lanes, self.kept = frame, pixel, data.length, tuple(kept)
         self.factor, self.shift, self.zero_point = factor, shift, zero_point
         self.edges, self.cycles = edges, cycles
         self.reader = RegisterReader(
-            address=address, writes=writes, register=register, count=WORD_BYTES * words,
-            quarter=quarter, wait=wait)
+            address=address, identity=identity, writes=writes, register=register,
+            count=WORD_BYTES * words, quarter=quarter, wait=wait)
         if 2 * Fraction(cycles, edges) < self.reader.cycles:
             raise ValueError(f"a reading takes {self.reader.cycles} cycles, and {cycles} cycles "
                              f"have {edges} halves of one")
@@ -86,13 +92,19 @@ class MotionReceiver(wiring.Component):
         m.submodules.reader = reader = self.reader
         m.submodules.clock = clock = BitClock(edges=self.edges, cycles=self.cycles)
         m.submodules.queue = queue = SampleQueue(
-            self.layout, frame=self.frame, channels=len(self.kept))
+            beat_layout(**self.codes, lanes=1), frame=self.frame, channels=len(self.kept))
         m.d.comb += [
             self.imu_scl.eq(reader.scl), self.imu_sda_low.eq(reader.sda_low),
             reader.sda_level.eq(self.imu_sda_level), self.imu_error.eq(reader.failed),
             reader.begin.eq(clock.falls), self.lost.eq(queue.lost),
         ]
-        wiring.connect(m, queue.o, wiring.flipped(self.o))
+        given = queue.o
+        if self.lanes > 1:
+            m.submodules.pack = pack = Pack(parts.Pack(
+                **self.codes, lanes=self.lanes, in_lanes=1, channels=self.pixel))
+            wiring.connect(m, given, pack.i)
+            given = pack.o
+        wiring.connect(m, given, wiring.flipped(self.o))
 
         # The bytes of an instant, the last one lowest.
         instant = Signal(8 * WORD_BYTES * len(self.kept))

@@ -11,30 +11,35 @@ __all__ = ["RegisterReader"]
 
 @dataclass(frozen=True)
 class _Byte:
-    """A byte on the wires: what stands before and behind it, and who says it."""
+    """A byte on the wires: what stands before and behind it, who says it, and if that is known."""
 
     value: int = 0
     starts: bool = False
     ends: bool = False
     is_read: bool = False
+    is_known: bool = False
 
     @property
     def bits(self):
         """Number by which the hardware knows it."""
-        return self.value | self.starts << 8 | self.ends << 9 | self.is_read << 10
+        return self.value | (
+            self.starts << 8 | self.ends << 9 | self.is_read << 10 | self.is_known << 11)
 
 
 class RegisterReader(wiring.Component):
     """Write registers after the reset, then read some that follow each other, again and again.
 
-    A write is a start, the address, the register, the value and a stop. A reading is a start, the
-    address, the first register, another start, the address to read from, and all bytes, of which
-    all but the last are acknowledged. If nobody acknowledges a byte, everything begins anew.
+    Before, it reads one that tells what the chip is. A write is a start, the address, the register,
+    the value and a stop. A reading is a start, the address, the first register, another start, the
+    address to read from, and all bytes, of which all but the last are acknowledged. If nobody
+    acknowledges a byte, or the chip is another one, everything begins anew.
 
     Parameters
     ----------
     address : int
         Of seven bits.
+    identity : tuple[int, int]
+        Register that tells what the chip is, and what it holds.
     writes : Sequence[tuple[int, int]]
         Registers of eight bits, and their values.
     register : int
@@ -44,8 +49,7 @@ class RegisterReader(wiring.Component):
     quarter : int
         Cycles of a quarter of a bit, at least 8: the level of a wire comes a few cycles later.
     wait : int
-        Quarters of a bit before the first write, and after a byte that nobody acknowledged: a
-        power of two.
+        Quarters of a bit before the first byte, and after a failure: a power of two.
 
     Members
     -------
@@ -64,7 +68,7 @@ class RegisterReader(wiring.Component):
     ended : Out(1)
         With ``taken``: it is the last one of a reading.
     failed : Out(1)
-        Nobody has acknowledged a byte since the reset, or since the last reading.
+        Nobody has acknowledged a byte, or the chip is another one, since the last reading.
 
     Attributes
     ----------
@@ -72,17 +76,21 @@ class RegisterReader(wiring.Component):
         Cycles from ``begin`` to the end of a reading, at most, if nothing was wanted before.
     """
 
-    def __init__(self, *, address, writes, register, count, quarter, wait):
+    def __init__(self, *, address, identity, writes, register, count, quarter, wait):
         if quarter < 8 or count < 1 or wait.bit_count() != 1:
             raise ValueError(f"RegisterReader needs 8 cycles, not {quarter}, a byte, not {count}, "
                              f"and a power of two, not {wait}")
         self.writes = tuple(writes)
         self.count, self.quarter, self.wait = count, quarter, wait
-        self.bytes = [
+        number, value = identity
+        before = [
+            *_reading(address, number), _Byte(value, ends=True, is_read=True, is_known=True),
             *(byte for number, value in self.writes for byte in (
                 _Byte(address << 1, starts=True), _Byte(number), _Byte(value, ends=True))),
-            _Byte(address << 1, starts=True), _Byte(register),
-            _Byte(address << 1 | 1, starts=True),
+        ]
+        self.first_read = len(before)
+        self.bytes = [
+            *before, *_reading(address, register),
             *(_Byte(ends=n == count - 1, is_read=True) for n in range(count)),
         ]
         # three bytes, two starts and a stop, a state between two bytes, and a tick until it is seen
@@ -94,13 +102,13 @@ class RegisterReader(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        first_read = 3 * len(self.writes)
+        first_read = self.first_read
         index = Signal(range(len(self.bytes)))
-        value, starts, ends, is_read = Signal(8), Signal(), Signal(), Signal()
+        value, starts, ends, is_read, is_known = Signal(8), *(Signal() for _ in range(4))
         with m.Switch(index):
             for n, byte in enumerate(self.bytes):
                 with m.Case(n):
-                    m.d.comb += Cat(value, starts, ends, is_read).eq(byte.bits)
+                    m.d.comb += Cat(value, starts, ends, is_read, is_known).eq(byte.bits)
         timer = Signal(range(self.quarter))
         ticks = timer == self.quarter - 1
         m.d.sync += timer.eq(Mux(ticks, 0, timer + 1))
@@ -152,11 +160,14 @@ class RegisterReader(wiring.Component):
                             with m.If(~is_ninth):
                                 m.d.sync += self.byte.eq(Cat(self.sda_level, self.byte[:-1]))
                             with m.Else():
-                                m.d.sync += bad.eq(~is_read & self.sda_level)
+                                m.d.sync += bad.eq(Mux(
+                                    is_read, is_known & (self.byte != value), self.sda_level))
                         with m.Case(3):
                             m.d.sync += [self.scl.eq(0), bit.eq(bit + 1)]
                             with m.If(is_ninth):
-                                m.d.sync += [self.taken.eq(is_read), self.ended.eq(ends)]
+                                m.d.sync += [
+                                    self.taken.eq(is_read & ~is_known), self.ended.eq(ends),
+                                ]
                                 with m.If(bad | ends):
                                     m.next = "STOP"
                                 with m.Else():
@@ -176,10 +187,16 @@ class RegisterReader(wiring.Component):
                             with m.If(bad):
                                 m.d.sync += [self.failed.eq(1), index.eq(0)]
                                 m.next = "WAIT"
-                            with m.Elif(is_read):
+                            with m.Elif(is_read & ~is_known):
                                 m.d.sync += [self.failed.eq(0), index.eq(first_read)]
                             with m.Else():
                                 m.d.sync += index.eq(index + 1)
         with m.If(self.begin):
             m.d.sync += wanted.eq(1)
         return m
+
+
+def _reading(address, register):
+    """Bytes ahead of those that are read from a register on."""
+    return (_Byte(address << 1, starts=True), _Byte(register),
+            _Byte(address << 1 | 1, starts=True))

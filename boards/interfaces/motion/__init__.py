@@ -21,7 +21,7 @@ def _mpu6050(rate: int, acceleration: int, rotation: int) -> tuple[Write, ...]:
 
 
 MPU6050 = MotionSensor(
-    name="mpu6050", title="an MPU-6050", address=0x68, register=0x3B, words=7,
+    name="mpu6050", title="an MPU-6050", address=0x68, identity=(0x75, 0x68), register=0x3B,
     acceleration=(0, 1, 2), rotation=(4, 5, 6), accelerations=(2, 4, 8, 16),
     rotations=(250, 500, 1000, 2000), most_rate=1000, writes=_mpu6050,
 )  # fmt: skip

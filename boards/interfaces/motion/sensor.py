@@ -25,10 +25,12 @@ class MotionSensor:
         Its name in messages.
     address
         Of seven bits, on the two wires.
-    register, words
-        Register of the first number, and how many numbers are read from it on.
+    identity
+        Register that tells what the sensor is, and what it holds.
+    register
+        Register of the first number.
     acceleration, rotation
-        Which of these are the acceleration along x, y and z, and the rotation around them.
+        Which numbers from there on are the acceleration along x, y and z, and the rotation.
     accelerations, rotations
         Full scales that it has, in g and in degrees per second, by the number in its register.
     most_rate
@@ -40,8 +42,8 @@ class MotionSensor:
     name: str
     title: str
     address: int
+    identity: Write
     register: int
-    words: int
     acceleration: tuple[int, ...]
     rotation: tuple[int, ...]
     accelerations: tuple[int, ...]

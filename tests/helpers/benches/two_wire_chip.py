@@ -6,6 +6,8 @@ __all__ = ["Chip"]
 class Chip:
     """Registers that are written, and read from one on; each reading is of the next instant.
 
+    One of them tells what the chip is.
+
     Attributes
     ----------
     written
@@ -14,8 +16,9 @@ class Chip:
         Registers from which was read.
     """
 
-    def __init__(self, address, instants, *, answers=True):
+    def __init__(self, address, instants, *, identity=(0x75, 0x68), answers=True):
         self.address, self.instants, self.answers = address, instants, answers
+        self.identity = dict([identity])
         self.written, self.readings = [], []
         self._before = (1, 1)
         self._bits, self._bytes, self._sends = None, [], None
@@ -47,8 +50,11 @@ class Chip:
                 if self._sends is None:
                     self._bits = None
             elif self.answers and self._bytes == [self.address << 1 | 1]:
-                self.readings.append(self.register)
-                self._sends = self.instants[len(self.readings) - 1]
+                if self.register in self.identity:
+                    self._sends = [self.identity[self.register]]
+                else:
+                    self.readings.append(self.register)
+                    self._sends = self.instants[len(self.readings) - 1]
             count = 0
         elif count == 8 and not self._sends:
             self._bytes.append(int("".join(map(str, self._bits)), 2))
