@@ -27,7 +27,7 @@ class PtyBoard:
 
     Parameters
     ----------
-    verilog, clk_hz, core_hz, link, top, cache_dir
+    verilog, clk_hz, core_hz, link, others, top, cache_dir
         The same as for :class:`~nnef_hw.sim.board_runner.BoardTransport`.
 
     Attributes
@@ -44,13 +44,15 @@ class PtyBoard:
     """
 
     def __init__(
-        self, verilog, *, clk_hz, core_hz=None, link=DEFAULT_LINK, top="board_top", cache_dir=None
-    ):
+        self, verilog, *, clk_hz, core_hz=None, link=DEFAULT_LINK, others=(), top="board_top",
+        cache_dir=None,
+    ):  # fmt: skip
         if not hasattr(os, "openpty"):
             raise ToolError("this system has no pseudo-terminals", remedy="use Linux or macOS")
         self._board = BoardTransport(
-            verilog, clk_hz=clk_hz, core_hz=core_hz, link=link, top=top, cache_dir=cache_dir
-        )
+            verilog, clk_hz=clk_hz, core_hz=core_hz, link=link, others=others, top=top,
+            cache_dir=cache_dir,
+        )  # fmt: skip
         begin = time.perf_counter()
         self._board.advance(_WARM_UP_CYCLES)
         # twice, because the machine may be busier later

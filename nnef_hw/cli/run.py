@@ -49,8 +49,9 @@ def add_commands(commands: Commands) -> None:
     sub.add_argument(
         "--wav",
         type=Path,
-        metavar="SOUND.wav",
-        help="play a sound to the microphone of the board; print the events on its pin",
+        metavar="FILE",
+        help="play a file to the board's microphone (.wav) or sensor of motion (.wav, .csv, .npy); "
+        "print the events on its pins",
     )
     sub.add_argument(
         "--images",
@@ -165,12 +166,13 @@ def _hear(options: argparse.Namespace) -> int:
         for event in found.events:
             print(f"{event.seconds:.2f} s {event.name} {event.score:.2f}")
         print(
-            f"{len(found.events)} events in {found.seconds:.2f} s of sound, {found.steps} steps, "
+            f"{len(found.events)} events in {found.seconds:.2f} s of {found.medium}, "
+            f"{found.steps} steps, "
             f"{found.lost} samples lost; "
             f"a step is computed in {found.duty:.1%} of the time between two; "
             f"{found.cycles:,} cycles, {found.cycles_per_second:,} per second"
         )
-        print(f"waveform, spectrogram, scores, events: {page}")
+        print(f"waveforms, scores, events: {page}")
     require_heard(found)
     return 0
 

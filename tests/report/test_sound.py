@@ -14,12 +14,14 @@ from nnef_hw.report.pages.sound import SCORES, SPECTRUM, TOP, WAVE, draw_sound, 
 RATE = 16_000
 
 
-def hearing(samples, curves=(), events=(), **changes):
+def hearing(samples, curves=(), events=(), limits=(-32_768, 32_767), **changes):
     told = {
         "seconds": len(samples) / RATE, "steps": 10, "cycles": 1, "cycles_per_second": 1,
-        "duty": 0.075, "equal": True, "lost": 0, "events": tuple(events),
+        "duty": 0.075, "equal": True, "lost": 0, "medium": "sound", "events": tuple(events),
     }  # fmt: skip
-    sound = Sound("a<b.wav", RATE, 1_600, np.asarray(samples, np.int64), tuple(curves))
+    codes = np.asarray(samples, np.int64).reshape(len(samples), -1)
+    names = ("samples",) if codes.shape[1] == 1 else ("x", "y<", "z")
+    sound = Sound("a<b.wav", RATE, 1_600, codes, limits, names, len(names) == 1, tuple(curves))
     return Hearing(Heard(**(told | changes)), sound)
 
 
@@ -41,24 +43,52 @@ def picture(uri):
     return rows[:, 1:]
 
 
+def outline(wave):
+    return np.array([p.split(",") for p in wave.points.split()], float)
+
+
+def test_each_channel_has_a_waveform():
+    """Its lowest code is at the bottom of its own frame, and there is no spectrogram of motion."""
+    samples = np.stack([np.full(400, -128), np.full(400, 0), np.full(400, 127)], axis=1)
+    found = hearing(
+        samples, limits=(-128, 127), medium="motion", events=[Event(0.01, 1, "y", 0, "tap", 0.4)]
+    )
+    plot = draw_sound(found)
+    assert plot.spectrum is None
+    assert [wave.title for wave in plot.waves] == ["x", "y<", "z"]
+    ends = [
+        wave.y + share * WAVE for wave, share in zip(plot.waves, (1, 0.5, 1 / 256), strict=True)
+    ]
+    for wave, end in zip(plot.waves, ends, strict=True):
+        assert np.abs(outline(wave)[:, 1] - end).max() <= 0.06
+    assert plot.waves[0].y == TOP
+    assert plot.waves[1].y > TOP + WAVE
+    page = render_sound(found)
+    assert page.count('<polygon class="wave"') == 3
+    assert "<image" not in page
+    assert "y&lt;" in page
+    assert "s of motion" in page
+
+
 def test_a_tone_is_a_dark_line_at_its_frequency():
     """Silence, then a tone of 2 kHz: a quarter of the height, from the middle on."""
     n = np.arange(RATE)
     samples = np.where(n < RATE // 2, 0, 20_000 * np.sin(2 * np.pi * 2_000 / RATE * n))
     plot = draw_sound(hearing(np.rint(samples)))
-    rows = picture(plot.spectrum)
+    rows = picture(plot.spectrum.picture)
     height, width = rows.shape
     early, late = rows[:, : width // 2 - 10], rows[:, width // 2 + 10 : -10]
     assert early.min() == 255
     assert abs(late.argmin(axis=0) - 0.75 * height).max() <= 1
     assert late.min() < 5
-    points = np.array([p.split(",") for p in plot.wave.split()], float)
+    [wave] = plot.waves
+    points = outline(wave)
     assert TOP <= points[:, 1].min() < points[:, 1].max() <= TOP + WAVE
     loud = points[:, 0] > (plot.left + plot.right) / 2 + 2
     middle = TOP + WAVE / 2
     assert np.abs(points[loud, 1] - middle).min() > 0.5 * WAVE / 2
     assert np.abs(points[~loud][:50, 1] - middle).max() == 0
-    assert plot.highest == "8 kHz"
+    assert plot.spectrum.highest == "8 kHz"
     assert plot.spectrum_height == SPECTRUM
 
 

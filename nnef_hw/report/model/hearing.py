@@ -1,4 +1,4 @@
-"""Events of a simulated board that hears a sound, and the scores behind them."""
+"""Events of a simulated board that hears a sound, or is moved, and the scores behind them."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class Event:
 
 @dataclass(frozen=True)
 class Heard:
-    """The answer of a simulated board to a sound.
+    """The answer of a simulated board to a recording.
 
     Parameters
     ----------
     seconds, steps
-        Of sound, and steps of the network in it.
+        Of the recording, and steps of the network in it.
     cycles, cycles_per_second
         Simulated, and per second of real time.
     duty
@@ -48,7 +48,9 @@ class Heard:
     equal
         Whether all events are those of the fixed-point model.
     lost
-        Samples that the microphone's receiver has lost, as the board tells its host.
+        Samples that the sensor's receiver has lost, as the board tells its host.
+    medium
+        Name of what the sensor takes up: sound or motion.
     events
         In their order.
     """
@@ -60,6 +62,7 @@ class Heard:
     duty: float
     equal: bool
     lost: int
+    medium: str
     events: tuple[Event, ...]
 
 
@@ -84,7 +87,7 @@ class Curve:
 
 @dataclass(frozen=True, eq=False)
 class Sound:
-    """A sound, as a network got it, and the scores that followed.
+    """A recording, as a network got it, and the scores that followed.
 
     Parameters
     ----------
@@ -93,7 +96,13 @@ class Sound:
     rate, frame
         Samples per second, and of a step.
     samples
-        The samples.
+        Codes [samples, channels].
+    limits
+        The lowest and the highest code.
+    channels
+        Names of the channels.
+    has_spectrum
+        Whether a spectrogram says something of it.
     curves
         Scores of each output with a sink of events.
     """
@@ -102,12 +111,15 @@ class Sound:
     rate: int
     frame: int
     samples: IntArray
+    limits: tuple[int, int]
+    channels: tuple[str, ...]
+    has_spectrum: bool
     curves: tuple[Curve, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Hearing:
-    """The answer of a simulated board, and the sound that it was an answer to."""
+    """The answer of a simulated board, and the recording that it was an answer to."""
 
     told: Heard
     sound: Sound

@@ -1,4 +1,4 @@
-"""A sound and what a simulated board made of it: waveform, spectrogram, scores, events."""
+"""A recording and what a simulated board made of it: waveforms, spectrogram, scores, events."""
 
 from __future__ import annotations
 
@@ -52,12 +52,26 @@ class Panel:
 
 
 @dataclass(frozen=True, slots=True)
-class SoundPlot:
-    """Geometry of the drawing.
+class Wave:
+    """The waveform of a channel: where it begins, its name, and the points of its outline."""
 
-    ``wave`` are the points of an outline, ``spectrum`` is a picture as a data URI, ``events`` and
-    ``ticks`` are places across with texts.
-    """
+    y: float
+    title: str
+    points: str
+
+
+@dataclass(frozen=True, slots=True)
+class Spectrum:
+    """A spectrogram: where it begins, a picture as a data URI, and the highest frequency."""
+
+    y: float
+    picture: str
+    highest: str
+
+
+@dataclass(frozen=True, slots=True)
+class SoundPlot:
+    """Geometry of the drawing; ``events`` and ``ticks`` are places across with texts."""
 
     width: float
     height: float
@@ -65,12 +79,10 @@ class SoundPlot:
     top: float
     right: float
     bottom: float
-    wave: str
+    waves: tuple[Wave, ...]
     wave_height: float
-    spectrum_y: float
+    spectrum: Spectrum | None
     spectrum_height: float
-    spectrum: str
-    highest: str
     panels: tuple[Panel, ...]
     panel_height: float
     events: tuple[tuple[float, str], ...]
@@ -98,8 +110,18 @@ def draw_sound(found: Hearing) -> SoundPlot:
     def x(time: float) -> float:
         return round(LEFT + min(max(time, 0.0), seconds) * across, 1)
 
-    spectrum_y = TOP + WAVE + GAP
-    first = spectrum_y + SPECTRUM + GAP
+    waves = tuple(
+        Wave(
+            TOP + n * (WAVE + GAP), title,
+            _wave(sound.samples[:, n], sound.limits, TOP + n * (WAVE + GAP), across * seconds),
+        )
+        for n, title in enumerate(sound.channels)
+    )  # fmt: skip
+    first = TOP + len(waves) * (WAVE + GAP)
+    spectrum = None
+    if sound.has_spectrum:
+        spectrum = Spectrum(first, _spectrum(sound.samples[:, 0]), f"{sound.rate / 2_000:g} kHz")
+        first += SPECTRUM + GAP
     panels = tuple(
         _panel(curve, first + n * (SCORES + GAP), across, sound.frame / sound.rate)
         for n, curve in enumerate(sound.curves)
@@ -107,9 +129,7 @@ def draw_sound(found: Hearing) -> SoundPlot:
     bottom = first + len(panels) * (SCORES + GAP) - GAP
     return SoundPlot(
         width=WIDTH, height=bottom + 24, left=LEFT, top=TOP, right=WIDTH - 12, bottom=bottom,
-        wave=_wave(sound.samples, across * seconds), wave_height=WAVE,
-        spectrum_y=spectrum_y, spectrum_height=SPECTRUM, spectrum=_spectrum(sound.samples),
-        highest=f"{sound.rate / 2_000:g} kHz",
+        waves=waves, wave_height=WAVE, spectrum=spectrum, spectrum_height=SPECTRUM,
         panels=panels, panel_height=SCORES,
         events=tuple((x(event.seconds), event.name) for event in found.told.events),
         ticks=tuple((x(time), f"{time:g} s") for time in _ticks(seconds)),
@@ -124,14 +144,16 @@ def _ticks(seconds: float) -> Iterator[float]:
         yield float(round(n * step, 6))
 
 
-def _wave(samples: IntArray, width: float) -> str:
+def _wave(samples: IntArray, limits: tuple[int, int], top: float, width: float) -> str:
     """Return the outline of the samples of each column: the highest, then back the lowest."""
     parts = np.array_split(samples, min(COLUMNS, len(samples)))
     places = LEFT + (np.arange(len(parts)) + 0.5) * width / len(parts)
     high, low = (np.array([pick(part) for part in parts]) for pick in (np.max, np.min))
 
+    lowest, highest = limits
+
     def points(values: FloatArray, at: FloatArray) -> list[str]:
-        y = TOP + WAVE / 2 * (1 - values / 32_768)
+        y = top + WAVE * (highest + 1 - values) / (highest + 1 - lowest)
         return [f"{a:.1f},{b:.1f}" for a, b in zip(at, y, strict=True)]
 
     return " ".join(points(high, places) + points(low, places)[::-1])
