@@ -33,12 +33,13 @@ place.cells
 place.blocks place
 place.netlist
 boards streaming.filters engine.network
-boards.buses boards.hardware.cameras boards.hardware.events boards.hardware.microphones
+boards.buses boards.hardware.motion
+boards.hardware.cameras boards.hardware.events boards.hardware.microphones
 boards.hardware.mlperf boards.hardware.texts streaming.layers engine.layers
 boards.hardware
 boards.hardware.clocks boards.hardware.tokens
 boards.interfaces
-boards.interfaces.cameras
+boards.interfaces.cameras boards.interfaces.motion
 report.pages
 report.wording
 architecture
@@ -102,7 +103,7 @@ HARDWARE = {
 WITH_AMARANTH = {
     "rtl", "boards", "boards.buses", "boards.hardware", "boards.hardware.cameras",
     "boards.hardware.clocks", "boards.hardware.events", "boards.hardware.microphones",
-    "codegen", "sim",
+    "boards.hardware.motion", "codegen", "sim",
     "streaming.hardware", "engine.hardware",
 }  # fmt: skip
 """Rooms that import Amaranth, or top rooms all of whose rooms do."""

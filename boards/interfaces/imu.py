@@ -86,7 +86,7 @@ class Imu(SampledSource):
     board_pins = {
         "imu_scl": Direction.OUTPUT, "imu_sda": Direction.BOTH, "imu_error": Direction.OUTPUT,
     }
-    lut = 420
+    lut = 640
     bram = 1
     hardware = "nnef_hw.boards.hardware.motion.receiver:MotionReceiver"
 

@@ -26,6 +26,7 @@ from nnef_hw.boards.interfaces import (
     ClassOnLeds,
     Dvp,
     EventPin,
+    Imu,
     Mlperf,
     Result,
     UartText,
@@ -126,6 +127,20 @@ def test_microphones_fit_their_budgets_on_up5k(kind, tmp_path):
     logic_cells, memories = synthesized(receiver, tmp_path)
     assert memories == source.bram
     assert 50 < logic_cells <= source.lut
+
+
+@pytest.mark.synth
+@pytest.mark.parametrize(
+    ("numbers", "bits", "lanes"),
+    few([(3, 8, 1), (6, 8, 1), (6, 16, 1), (6, 8, 2), (6, 8, 6)], [(6, 8, 6)]),
+)
+def test_a_sensor_of_motion_fits_its_budget_on_up5k(numbers, bits, lanes, tmp_path):
+    source = Imu("x", 100, 32 * numbers, numbers, numbers, bits, scale=0.0123 * 2.0 ** (8 - bits))
+    layout = data.StructLayout({"data": data.ArrayLayout(signed(bits), lanes), "last": 1})
+    receiver = source.hardware_class()(layout, **source.parameters(36_750_000))
+    logic_cells, memories = synthesized(receiver, tmp_path)
+    assert memories == source.bram
+    assert 200 < logic_cells <= source.lut
 
 
 @pytest.mark.synth

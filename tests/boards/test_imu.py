@@ -10,6 +10,7 @@ from two_wire_chip import Chip
 
 from nnef_hw.arithmetic.numerics import QType
 from nnef_hw.boards import find_board
+from nnef_hw.boards.hardware.microphones import sample_queue
 from nnef_hw.boards.hardware.microphones.sample_queue import SampleQueue
 from nnef_hw.boards.hardware.motion.receiver import MotionReceiver
 from nnef_hw.boards.interfaces import Feed, Imu
@@ -20,14 +21,17 @@ ENDS = (-32768, -32767, -1, 0, 1, 127, 128, 129, 16384, 32767)
 
 
 def receive(source, instants, *, count, lanes=1):
-    """Return as many beats as come of numbers [instants, words], their lasts, and what was lost."""
+    """Return beats that come of numbers [instants, words], their lasts, and what was lost.
+
+    They are as many as are wanted; if none are, all instants come and none is taken.
+    """
     parameters = {**source.parameters(12_800_000), "wait": 32, "writes": ((0x6B, 1),)}
     parameters |= {"edges": 1, "cycles": 3200}
     layout = beat_layout(bits=source.bits, signed=source.signed, lanes=lanes)
     receiver = MotionReceiver(layout, **parameters)
     data = [[b for n in own for b in ((n & 0xFFFF) >> 8, n & 0xFF)] for own in instants.tolist()]
     chip = Chip(parameters["address"], [*data, *[[0] * 14] * 9])
-    found = []
+    found, lost = [], 0
 
     async def wires(ctx):
         async for scl, low in ctx.changed(receiver.imu_scl, receiver.imu_sda_low):
@@ -35,12 +39,15 @@ def receive(source, instants, *, count, lanes=1):
             ctx.set(receiver.imu_sda_level, int(not low and not chip.low))
 
     async def take(ctx):
-        ctx.set(receiver.o.ready, 1)
+        nonlocal lost
+        ctx.set(receiver.o.ready, count > 0)
+        while not count and len(chip.readings) <= len(instants):
+            await ctx.tick().repeat(100)
         while len(found) < count:
             codes, last = await ctx.tick().sample(
                 receiver.o.p.data, receiver.o.p.last).until(receiver.o.valid)  # fmt: skip
             found.append(([codes[n] for n in range(lanes)], last))
-        assert not ctx.get(receiver.lost)
+        lost = ctx.get(receiver.lost)
         assert not ctx.get(receiver.imu_error)
 
     simulator = Simulator(receiver)
@@ -49,7 +56,7 @@ def receive(source, instants, *, count, lanes=1):
     simulator.add_testbench(take)
     simulator.run()
     assert chip.written == list(parameters["writes"])
-    return np.array([codes for codes, _ in found]), [last for _, last in found]
+    return np.array([codes for codes, _ in found]), [last for _, last in found], lost
 
 
 def feed(channels, form=None, *, time=2, image=None):
@@ -69,8 +76,9 @@ def test_numbers_become_codes(rng, channels, form):
     instants = rng.integers(-32768, 32768, (4 if channels == 3 else 2, 7 if channels == 6 else 3))
     instants.flat[: len(ENDS)] = ENDS
     numbers = instants[:, [0, 1, 2, 4, 5, 6][:channels]]
-    found, lasts = receive(source, instants, count=numbers.size)
+    found, lasts, lost = receive(source, instants, count=numbers.size)
     assert found.ravel().tolist() == source.codes(numbers).ravel().tolist()
+    assert not lost
     assert lasts == ([0] * (2 * channels - 1) + [1]) * (numbers.size // (2 * channels))
 
 
@@ -81,8 +89,9 @@ def test_several_codes_come_in_a_beat(rng, channels, lanes):
     instants = rng.integers(-32768, 32768, (2, 7 if channels == 6 else 3))
     codes = source.codes(instants[:, [0, 1, 2, 4, 5, 6][:channels]])
     codes = np.pad(codes, ((0, 0), (0, -channels % lanes))).reshape(-1, lanes)
-    found, lasts = receive(source, instants, count=len(codes), lanes=lanes)
+    found, lasts, lost = receive(source, instants, count=len(codes), lanes=lanes)
     assert found.tolist() == codes.tolist()
+    assert not lost
     assert lasts == [0] * (len(codes) - 1) + [1]
 
 
@@ -141,6 +150,14 @@ def test_instants_are_lost_as_a_whole():
     simulator.add_testbench(drive)
     simulator.run()
     assert found == [n // 6 for n in range(42 * 6)]
+
+
+def test_what_does_not_fit_is_counted(monkeypatch):
+    """Of five instants of six codes 16 codes hold two."""
+    monkeypatch.setattr(sample_queue, "QUEUE", 16)
+    instants = np.zeros((5, 7), int)
+    _, _, lost = receive(Imu.of(feed(6, time=1)), instants, count=0)
+    assert lost == 3
 
 
 def test_what_it_says_in_the_manifest():
