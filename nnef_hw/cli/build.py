@@ -117,8 +117,8 @@ def add_commands(commands: common.Commands) -> None:
         dest="sources",
         metavar="[INPUT=]NAME",
         help="where an input comes from in place of the host: i2s, pdm, spi_adc, mcp3201 are "
-        "microphones, for a network with a --front; dvp:camera=hm01b0,lines=8 is a camera; name "
-        "the input if there are several",
+        "microphones, for a network with a --front; dvp:camera=hm01b0,lines=8 is a camera; "
+        "imu:rate=100,acceleration=4 is a sensor of motion; name the input if there are several",
     )
     sub.add_argument(
         "--token-loop",
