@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from audio import read_wav
 from heard_examples import ROOT, commands, events_of, heard_on_board, scores_of
 
 import nnef_hw as nh
 from nnef_hw.boards.interfaces import Result, UartText
 from nnef_hw.frontend.front_file import read_front
-from nnef_hw.run.hear import read_wav
 
 FOLDER = ROOT / "examples" / "wakeword_home"
 SOUND = ROOT / "examples" / "wakeword_mlperf" / "marvin.wav"
@@ -40,7 +40,7 @@ def test_the_scale_is_that_of_the_firmware():
 
 
 def test_the_model_hears_speech():
-    samples = read_wav(SOUND, 16_000)
+    samples = read_wav(SOUND)
     assert heard(samples) == [(12, "speech 0.54")]
     assert heard(np.zeros_like(samples)) == []
 

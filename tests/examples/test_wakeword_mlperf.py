@@ -4,13 +4,13 @@ import json
 
 import numpy as np
 import pytest
+from audio import read_wav
 from heard_examples import ROOT, commands, events_of, heard_on_board, scores_of
 
 import nnef_hw as nh
 from nnef_hw.boards.interfaces import Result, UartText
 from nnef_hw.frontend.front_file import read_front
 from nnef_hw.passes.time.stream_time import StreamTime
-from nnef_hw.run.hear import read_wav
 
 FOLDER = ROOT / "examples" / "wakeword_mlperf"
 HOP = 512
@@ -27,7 +27,7 @@ def heard(samples):
 
 
 def test_the_model_hears_the_word():
-    samples = read_wav(FOLDER / "marvin.wav", 16_000)
+    samples = read_wav(FOLDER / "marvin.wav")
     assert heard(samples) == [(18, "marvin 0.97")]
     assert heard(np.zeros_like(samples)) == []
 
@@ -64,7 +64,7 @@ def test_a_small_board_hears_the_word(cli, monkeypatch, tmp_path):
 
 def test_ten_seconds_of_speech(sense):
     """Two of three words in time, as the benchmark's reference has it, and nothing else."""
-    samples = read_wav(sense / "short_wav_easy10s.wav", 16_000)
+    samples = read_wav(sense / "short_wav_easy10s.wav")
     [clip] = json.loads((sense / "sww_short_test.json").read_text())
     found = [(step + 1) * HOP / 16_000 for step, _ in heard(samples)]
     true = [
