@@ -13,7 +13,8 @@ from nnef_hw.boards import find_board
 from nnef_hw.boards.hardware.microphones import sample_queue
 from nnef_hw.boards.hardware.microphones.sample_queue import SampleQueue
 from nnef_hw.boards.hardware.motion.receiver import MotionReceiver
-from nnef_hw.boards.interfaces import Feed, Imu
+from nnef_hw.boards.hardware.pins import plan_pins
+from nnef_hw.boards.interfaces import Feed, Imu, find_source
 from nnef_hw.errors import TargetError, UsageError
 from nnef_hw.rtl.streams.stream import beat_layout
 
@@ -173,6 +174,13 @@ def test_what_it_says_in_the_manifest():
     assert parameters["identity"] == (0x75, 0x68)
     for name in ("icebreaker", "tang_nano_20k", "ulx3s_85f", "upduino_v3"):
         assert source.pins.keys() <= find_board(name).pins.keys()
+
+
+def test_a_board_without_its_pins_says_which_are_free():
+    with pytest.raises(
+        TargetError, match=r"no pins imu_scl, imu_sda, imu_error, .*; free on .*@B1"
+    ):
+        plan_pins(find_board("tinyfpga_bx"), (find_source("imu:rate=50"),))
 
 
 def test_what_it_refuses():
