@@ -22,6 +22,8 @@ RAM_SLOTS = 6
 """Of a RAM of 16 x 4 bits: four LUTs that are read, and a slice for writing."""
 RAM_PARTS = {"$DPRAM_COMB": 0, "$RAMW_BLOCK": 4, "$RAMW_SLICE": 4}
 """The slots of a RAM's cells by what nextpnr calls them."""
+INVERTED = {"INV", "0"}
+"""Settings that invert a clock, or the signal that lets a RAM be written."""
 LUT, TO_CARRY, CARRY, FROM_CARRY = 0.24, 0.45, 0.04, 0.44
 CLOCK_TO_Q, CONTROL = 0.52, 0.1
 BLOCK_RAM = {"NOREG": 5.7, "OUTREG": 0.6}
@@ -129,13 +131,25 @@ def _chains(cells: Mapping[str, Cell], drivers: Mapping[Bit, tuple[str, str]]) -
 def _rams(cells: Mapping[str, Cell]) -> list[Unit]:
     """Return the RAMs in LUTs."""
     rams: dict[str, list[Member]] = defaultdict(list)
+    controls: dict[str, Control] = {}
     for name, cell in cells.items():
         for tag, slot in RAM_PARTS.items():
             ram, _, number = name.rpartition(tag)
             if ram and (not number or number.isdigit()):
                 part = "RAMW" if cell["type"] == RAM_WRITE else _Ecp5Tiles.lut
                 rams[ram].append(Member(name, slot + int(number or 0), part))
-    return [Unit(RAM_SLOTS, members, is_aligned=True) for members in rams.values()]
+                if cell["parameters"].get("MODE") == "DPRAM":
+                    controls[ram] = _ram_control(cell)
+    return [
+        Unit(RAM_SLOTS, members, is_aligned=True, controls=[(0, controls[ram])])
+        for ram, members in rams.items()
+    ]
+
+
+def _ram_control(cell: Cell) -> Control:
+    """Return whether a RAM's clock and the signal that lets it write are inverted."""
+    muxes = [cell["parameters"].get(name) in INVERTED for name in ("WCKMUX", "WREMUX")]
+    return Control(None, None, tuple(muxes))
 
 
 def _control(cell: Cell) -> Control:
@@ -149,7 +163,8 @@ def _control(cell: Cell) -> Control:
     inverted = parameters.get("LSRMUX") if reset is not None else None
     is_asynchronous = parameters.get("SRMODE") == "ASYNC"
     shared = (net("CLK"), parameters.get("CLKMUX"), reset, inverted, is_asynchronous)
-    return Control(shared, (net("CE"), parameters.get("CEMUX"), parameters.get("GSR")))
+    muxes = parameters.get("CLKMUX") in INVERTED, parameters.get("LSRMUX") == "INV"
+    return Control(shared, (net("CE"), parameters.get("CEMUX"), parameters.get("GSR")), muxes)
 
 
 def _through(source: str, target: str) -> float:

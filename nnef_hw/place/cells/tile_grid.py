@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from nnef_hw.place.cells.tiles import LogicTiles, Unit
 
@@ -12,6 +13,7 @@ __all__ = ["Spot", "TileGrid"]
 
 SLICE = 2
 """Slots of a slice."""
+_Held: TypeAlias = dict[int, list[Hashable]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +62,10 @@ class TileGrid:
         self._luts = [bytearray(count) for _ in self.rows]
         self._flip_flops = [bytearray(count) for _ in self.rows]
         self._joined = [bytearray(count) for _ in self.rows]
-        # What the flip-flops of a tile share, and those of a slice, with how many there are.
-        self._shared: list[dict[int, list[Hashable]]] = [defaultdict(list) for _ in self.rows]
-        self._alike: list[dict[int, list[Hashable]]] = [defaultdict(list) for _ in self.rows]
+        # What flip-flops of a tile share, those of a slice, and both with a RAM: with how many.
+        self._shared: list[_Held] = [defaultdict(list) for _ in self.rows]
+        self._alike: list[_Held] = [defaultdict(list) for _ in self.rows]
+        self._inverted: list[_Held] = [defaultdict(list) for _ in self.rows]
 
     def place(self, unit: Unit, spot: Spot) -> tuple[float, float]:
         """Return x and y of the middle of a unit, in tiles."""
@@ -72,20 +75,14 @@ class TileGrid:
     def put(self, unit: Unit, spot: Spot) -> None:
         """Take the slots of a unit."""
         self._mark(unit, spot, 1)
-        tiles, slices = self._shared[spot.row], self._alike[spot.row]
-        for offset, control in unit.controls:
-            slot = spot.slot + offset
-            tiles[slot // self.slots].append(control.tile)
-            slices[slot // SLICE].append(control.slice)
+        for held, place, value in self._claims(unit, spot.row, spot.slot):
+            held[place].append(value)
 
     def take(self, unit: Unit, spot: Spot) -> None:
         """Give the slots of a unit back."""
         self._mark(unit, spot, 0)
-        tiles, slices = self._shared[spot.row], self._alike[spot.row]
-        for offset, _ in unit.controls:
-            slot = spot.slot + offset
-            tiles[slot // self.slots].pop()
-            slices[slot // SLICE].pop()
+        for held, place, _ in self._claims(unit, spot.row, spot.slot):
+            held[place].pop()
 
     def fit(self, unit: Unit, row: int, column: int) -> Spot | None:
         """Return the first slot of a tile with which a unit may begin; None if there is none."""
@@ -121,17 +118,24 @@ class TileGrid:
 
     def _agree(self, unit: Unit, row: int, slot: int) -> bool:
         """Whether flip-flops of a unit agree in shared signals with each other and the row."""
-        tiles: dict[int, Hashable] = {}
-        slices: dict[int, Hashable] = {}
-        shared, alike = self._shared[row], self._alike[row]
-        for offset, control in unit.controls:
-            tile, pair = (slot + offset) // self.slots, (slot + offset) // SLICE
-            there, same = shared.get(tile), alike.get(pair)
-            if tiles.setdefault(tile, there[0] if there else control.tile) != control.tile:
-                return False
-            if slices.setdefault(pair, same[0] if same else control.slice) != control.slice:
+        own: dict[tuple[int, int], Hashable] = {}
+        for held, place, value in self._claims(unit, row, slot):
+            there = held.get(place)
+            if own.setdefault((id(held), place), there[0] if there else value) != value:
                 return False
         return True
+
+    def _claims(self, unit: Unit, row: int, begin: int) -> Iterator[tuple[_Held, int, Hashable]]:
+        """Yield what a unit from a slot on shares with others: where that is kept, and what."""
+        shared, alike, inverted = self._shared[row], self._alike[row], self._inverted[row]
+        for offset, control in unit.controls:
+            slot = begin + offset
+            tile = slot // self.slots
+            if control.tile is not None:
+                yield shared, tile, control.tile
+            if control.slice is not None:
+                yield alike, slot // SLICE, control.slice
+            yield inverted, tile, control.inverted
 
     def _mark(self, unit: Unit, spot: Spot, value: int) -> None:
         luts, flip_flops = self._luts[spot.row], self._flip_flops[spot.row]

@@ -27,10 +27,15 @@ class Member(NamedTuple):
 
 
 class Control(NamedTuple):
-    """Signals that flip-flops of one tile have in common, and those of one slice."""
+    """Signals that flip-flops of one tile have in common, and those of one slice.
+
+    What a tile inverts of them its RAMs have in common with its flip-flops: these have None for
+    the others.
+    """
 
     tile: Hashable
     slice: Hashable
+    inverted: Hashable
 
 
 class Path(NamedTuple):
@@ -54,7 +59,7 @@ class Unit:
     is_aligned
         Whether it begins with a tile.
     controls
-        Slots of its flip-flops, with what these share with others.
+        Slots of its flip-flops and of a RAM, with what these share with others.
     """
 
     slots: int

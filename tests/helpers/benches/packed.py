@@ -33,11 +33,12 @@ class Packed:
             "port_directions": PORTS[kind], "connections": connections,
         }  # fmt: skip
 
-    def flip_flop(self, name, data=None, other=None, enable=None, reset=None):
+    def flip_flop(self, name, data=None, other=None, enable=None, reset=None, *, inverts=False):
         """Add a flip-flop behind a LUT beside it, or with data from anywhere; return its net."""
         out = self.wire()
         pins = {"CLK": CLOCK, "DI": data, "M": other, "CE": enable, "LSR": reset, "Q": out}
-        self.cell(name, "TRELLIS_FF", pins, parameters={"CEMUX": "CE" if enable else "1"})
+        muxes = {"CEMUX": "CE" if enable else "1", "LSRMUX": "INV" if inverts else "LSR"}
+        self.cell(name, "TRELLIS_FF", pins, parameters=muxes)
         return out
 
     def lut(self, name, *inputs):
@@ -65,7 +66,7 @@ class Packed:
             outs.append(self.wire())
             pins = dict(zip("ABCD", addresses, strict=True))
             self.cell(f"{name}$DPRAM_COMB{n}", "TRELLIS_COMB", {**pins, "F": outs[-1]},
-                      parameters={"MODE": "DPRAM"})  # fmt: skip
+                      parameters={"MODE": "DPRAM", "WREMUX": "WRE"})  # fmt: skip
         for n in range(2):
             self.cell(f"{name}$RAMW_BLOCK{n}", "TRELLIS_COMB", {},
                       parameters={"MODE": "RAMW_BLOCK"})  # fmt: skip
@@ -84,8 +85,9 @@ def random_logic(rng, *, chains=12, luts=60, lone=40, rams=3, enables=3, resets=
         return [int(bit) for bit in rng.choice(nets[-60:], count)]
 
     def control():
-        return {"enable": controls[rng.integers(len(controls))],
-                "reset": clears[rng.integers(len(clears))]}  # fmt: skip
+        enable, reset = controls[rng.integers(len(controls))], clears[rng.integers(len(clears))]
+        # the last of several resets is low where it acts
+        return {"enable": enable, "reset": reset, "inverts": reset is clears[-1] is not None}
 
     for n in range(chains):
         width = 2 * int(rng.integers(1, 9))

@@ -49,22 +49,27 @@ def check(cells):
         if cell["connections"].get(port)
     }  # fmt: skip
     resets, enables, carries = defaultdict(set), defaultdict(set), defaultdict(set)
+    inverted = defaultdict(set)
     for name, cell in cells.items():
         x, y, slot, part = at.get(name, (0, 0, 0, ""))
         pins = cell["connections"]
         if part == "FF":
             resets[x, y].add(tuple(pins["LSR"]))
+            inverted[x, y].add(cell["parameters"]["LSRMUX"] == "INV")
             enables[x, y, slot // 2].add((tuple(pins["CE"]), cell["parameters"]["CEMUX"]))
             if pins["DI"]:
                 beside, _ = drivers[pins["DI"][0]]
                 assert at[beside] == (x, y, slot, "K")
         if part == "K":
             carries[x, y, slot // 2].add(cell["parameters"].get("MODE"))
+            if "WREMUX" in cell["parameters"]:
+                inverted[x, y].add(cell["parameters"]["WREMUX"] == "INV")
             if carry := pins.get("FCI"):
                 before = at[drivers[carry[0]][0]]
                 assert 8 * x + slot == 8 * before[0] + before[2] + 1
                 assert y == before[1]
-    assert all(len(kinds) == 1 for found in (resets, enables, carries) for kinds in found.values())
+    alike = resets, enables, carries, inverted
+    assert all(len(kinds) == 1 for found in alike for kinds in found.values())
     for name in {name.split("$")[0] for name in cells if "$DPRAM" in name}:
         tile = at[f"{name}$DPRAM_COMB0"][:2]
         parts = [*(f"$DPRAM_COMB{n}" for n in range(4)), "$RAMW_BLOCK0", "$RAMW_BLOCK1"]
@@ -180,13 +185,13 @@ def test_areas_grow_where_wires_are_dense():
     assert demand[~far].mean() > 1.2 * demand[far].mean()
 
 
-def unit(slots, *, tile=None, pair=None, is_aligned=False, has_lut=True):
+def unit(slots, *, tile=None, pair=None, inverted=False, is_aligned=False, has_lut=True):
     """Build a unit of LUTs, with flip-flops if they are to have anything in common."""
     members = [Member(f"k{n}", n, "K") for n in range(slots) if has_lut]
     controls = []
     if tile or pair:
         members += [Member(f"f{n}", n, "FF") for n in range(slots)]
-        controls = [(n, Control(tile, pair)) for n in range(slots)]
+        controls = [(n, Control(tile, pair, inverted)) for n in range(slots)]
     return Unit(slots, members, is_aligned, controls)
 
 
@@ -215,6 +220,28 @@ def test_units_fit_where_their_slots_and_controls_allow():
     assert grid.fit(unit(6, tile="reset", pair="b"), 0, 0) == Spot(0, 2)
     assert grid.place(unit(8), Spot(0, 0)) == (3, 1)
     assert grid.place(unit(4), Spot(1, 12)) == (4.25, 2)
+
+
+def test_flip_flops_beside_a_ram_invert_what_it_does():
+    grid = TileGrid(ECP5_TILES, [(3, 1), (4, 1)])
+    ram = Unit(
+        6, [Member(f"k{n}", n, "K") for n in range(6)], True, [(0, Control(None, None, True))]
+    )
+    grid.put(ram, Spot(0, 0))
+    own, other = (unit(2, tile="reset", pair="a", inverted=inverted) for inverted in (True, False))
+    assert grid.fit(own, 0, 0) == Spot(0, 6)
+    assert grid.fit(other, 0, 0) is None
+    assert grid.fit(other, 0, 1) == Spot(0, 8)
+    grid.put(other, Spot(0, 8))
+    assert grid.fit(ram, 0, 1) is None
+    grid.take(ram, Spot(0, 0))
+    assert grid.fit(other, 0, 0) == Spot(0, 0)
+
+
+def test_rams_and_flip_flops_that_invert_other_signals_are_apart():
+    packed = random_logic(np.random.default_rng(9), chains=4, luts=30, lone=300, rams=25)
+    place_cells(packed.netlist, ECP5_TILES, MARKS, 60, 1, go_on)
+    check(packed.cells)
 
 
 def test_lone_flip_flops_are_beside_chains_without():
