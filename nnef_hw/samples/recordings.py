@@ -86,6 +86,8 @@ def _read_csv(path: Path) -> tuple[FloatArray, bool]:
         raise UsageError(f"{path} is no table of text: {error}", remedy=_ROWS) from error
     if rows and not any(_is_number(text) for text in rows[0][1]):
         rows = rows[1:]
+    if not rows:
+        raise UsageError(f"{path} has no rows of numbers", remedy=_ROWS)
     for line, row in rows:
         for column, text in enumerate(row, 1):
             if not _is_number(text):
@@ -151,9 +153,15 @@ def _numbers(
             f"{what} are within {lowest} and {highest}",
             remedy="divide by the full scale that the build has, which gives real numbers",
         )
-    if are_whole:
-        return rows.astype(np.int64)
-    return np.clip(np.rint(rows * _FULL), -_FULL, _FULL - 1).astype(np.int64)
+    if not are_whole:
+        return np.clip(np.rint(rows * _FULL), -_FULL, _FULL - 1).astype(np.int64)
+    if np.abs(rows).max(initial=0) == 1:
+        raise UsageError(
+            f"{path} has only -1, 0 and 1, which whole numbers make {1 / _FULL:.6f} of the full "
+            "scale at most",
+            remedy="write shares of the full scale as real numbers: 1.0",
+        )
+    return rows.astype(np.int64)
 
 
 def _other_channels(path: Path, found: int, wanted: int, sensor: str) -> UsageError:

@@ -66,8 +66,9 @@ def test_the_first_channel_of_a_sound_is_heard(tmp_path):
         ("x,y,z\n1,2,3\n1,2\n", r"a\.csv:3 has 2 columns, and the first row has 3; give rows"),
         ("1,2,3\n1,2,three\n", r"a\.csv:2: 'three' in column 3 is no number; give rows"),
         ("1,2,3\n1,2,nan\n", r"a\.csv:2: 'nan' in column 3 is no number"),
-        ("1;2;3\n", r"has an array of 0; give one of samples x 3"),
-        ("", r"has an array of 0; give one of samples x 3"),
+        ("1;2;3\n", r"a\.csv has no rows of numbers; give rows of as many numbers each"),
+        ("", r"a\.csv has no rows of numbers"),
+        ("0,0,1\n-1,0,0\n", r"has only -1, 0 and 1, .* 0\.000031 of .* real numbers: 1\.0"),
         ("0,0,9.81\n", "9.81 for sample 0, channel 2; .* shares of its full scale, are within -1"),
         (
             "0,32768,1\n",
