@@ -149,7 +149,7 @@ FOLDINGS = {
         ("ice40", "SB_MAC16", "SB_RAM40_4K"),
         ("ecp5", "MULT18X18D", "DP16KD"),
         ("gowin", "MULT9X9", "SDPX9B|SPX9"),
-        pytest.param("arora", "MULT12X12", "SDPX9B|SPX9", marks=pytest.mark.nightly),
+        ("arora", "MULT12X12", "SDPX9B|SPX9"),
         ("amd7", "DSP48E1", "RAMB18E1"),
     ],
 )

@@ -198,12 +198,9 @@ def test_fit_finds_the_weights(script, rng, capsys):
 
 
 def by_day(sizes, boards):
-    """Return each size on a board in turn; some functions are for the night."""
+    """Return each size on a board in turn; the rest is for the night."""
     rows = [(*size, *board) for size in sizes for board in boards]
-    usual = [(*size, *board) for size, board in zip(sizes, cycle(boards), strict=False)]
-    return few(
-        rows, [row for row in usual if row[0] not in (TfliteRequantizer, TableSum, Quotient)]
-    )
+    return few(rows, [(*size, *board) for size, board in zip(sizes, cycle(boards), strict=False)])
 
 
 @pytest.mark.synth

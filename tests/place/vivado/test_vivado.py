@@ -149,7 +149,6 @@ def test_constraints_are_tcl(tmp_path):
     assert place in commands
 
 
-@pytest.mark.nightly
 @pytest.mark.synth
 def test_cells_are_counted_as_yosys_maps_them(tmp_path):
     source = tmp_path / "source.v"

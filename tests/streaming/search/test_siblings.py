@@ -51,7 +51,6 @@ def test_the_codes_are_the_same(kind, shared, gates, cell, rng):
         np.testing.assert_array_equal(run_fixed(form, x)[name], codes)
 
 
-@pytest.mark.nightly
 def test_fifos_that_end_a_deadlock_have_to_fit(tmp_path, rng):
     """Joins of the fastest design that seems to fit need deeper FIFOs than waits show."""
     path = onnx_layer("LSTM", tmp_path / "layer.onnx", steps=32, size=16, outputs=("Y_h",))
