@@ -126,7 +126,7 @@ class TileGrid:
         return True
 
     def _claims(self, unit: Unit, row: int, begin: int) -> Iterator[tuple[_Held, int, Hashable]]:
-        """Yield what a unit from a slot on shares with others: where that is kept, and what."""
+        """Yield the signals that a unit at a slot shares with others, and where each is kept."""
         shared, alike, inverted = self._shared[row], self._alike[row], self._inverted[row]
         for offset, control in unit.controls:
             slot = begin + offset
