@@ -104,7 +104,7 @@ class Mender:
         after all, it is routed once more, for a higher one and in another order; and in another
         order where nothing is late and a few wires are in conflict to the end. Where no placement
         has a route in time, that of the highest estimate is routed for what it promises, or else
-        once as it comes.
+        as it comes; in another order, too, where a few wires are in conflict.
 
         Raises
         ------
@@ -162,9 +162,7 @@ class Mender:
     def _for_the_clock(self, placement: _Placement, best: _Result | None) -> _Result | None:
         """Route for the clock; return the better of the result and the best one before."""
         aim = raised(self.frequency_mhz)
-        # In another order: without a seed nextpnr goes on with the random numbers of placement.
-        at = placement.options.index("--seed")
-        other = [*placement.options[:at], *placement.options[at + 2 :]]
+        other = _reordered(placement.options)
         try:
             found = self._route(placement, aim, placement.options, self.ripup, best)
         except SnaggedError:
@@ -180,18 +178,25 @@ class Mender:
     def _for_less(self, placement: _Placement) -> _Result:
         """Route for the estimate, which is what the placer promises, or else as it comes."""
         if placement.estimate < raised(self.frequency_mhz):
-            found = self._better(placement, placement.estimate, None)
-            if found is not None:
-                return found
-        return self._route(placement, self.frequency_mhz, placement.options, (), None)
+            try:
+                return self._in_orders(placement, placement.estimate, self.ripup)
+            except UnroutedError:
+                self._warn(placement.estimate)
+        return self._in_orders(placement, self.frequency_mhz, ())
+
+    def _in_orders(self, placement: _Placement, aim: float, ripup: Sequence[str]) -> _Result:
+        """Route, and in another order where a few wires are in conflict to the end."""
+        try:
+            return self._route(placement, aim, placement.options, ripup, None)
+        except SnaggedError:
+            return self._route(placement, aim, _reordered(placement.options), ripup, None)
 
     def _better(
-        self, placement: _Placement, aim: float, best: _Result | None,
-        options: Sequence[str] | None = None,
-    ) -> _Result | None:  # fmt: skip
+        self, placement: _Placement, aim: float, best: _Result | None, options: Sequence[str]
+    ) -> _Result | None:
         """Route until nothing is late; return the better of the result and the best one before."""
         try:
-            return self._route(placement, aim, options or placement.options, self.ripup, best)
+            return self._route(placement, aim, options, self.ripup, best)
         except UnroutedError:
             self._warn(aim)
             return best
@@ -215,3 +220,12 @@ class Mender:
         for path, kept in self._kept.items():
             path.replace(kept)
         return result
+
+
+def _reordered(options: Sequence[str]) -> list[str]:
+    """Return options with which nextpnr routes in another order.
+
+    Without a seed it goes on with the random numbers of the placement.
+    """
+    at = options.index("--seed")
+    return [*options[:at], *options[at + 2 :]]

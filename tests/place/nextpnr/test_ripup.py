@@ -168,15 +168,19 @@ def test_a_clock_that_only_the_report_says_is_missed_is_routed_for_with_a_higher
 
 
 @pytest.mark.parametrize(
-    ("excess", "reached"), [((SNAG, 0.1), 100.6), ((SNAG, SNAG, 0.1), 95.1)], ids=["once", "twice"]
+    ("snags", "reached"), [(1, 100.6), (2, 95.1), (3, 95.1), (4, 100.1), (5, 100.1)]
 )
 def test_a_route_that_lacks_one_wire_is_taken_up_in_another_order(
-    tmp_path, monkeypatch, excess, reached
+    tmp_path, monkeypatch, snags, reached
 ):
-    found = imitate(monkeypatch, 95, 110, excess)
+    """For the clock, then for the estimate, then as it comes: each in one order, then another."""
+    found = imitate(monkeypatch, 95, 110, (*[SNAG] * snags, 0.1))
     placer = Placer(DIALECT, DESIGN)
     report = placer.place(tmp_path, 2, tmp_path / "nextpnr.log")
-    assert found == [(100.5, True), (100.5, True), (95, True)][: len(excess)]
+    routed = [
+        (aim, mends) for aim, mends in ((100.5, True), (95, True), (100, False)) for _ in "12"
+    ]
+    assert found == routed[: snags + 1]
     assert report["fmax"]["clk"] == {"achieved": reached, "constraint": 100}
 
 
@@ -234,8 +238,9 @@ def test_a_design_that_no_placer_can_place_is_an_error(tmp_path, monkeypatch):
         placer.place(tmp_path, 2, tmp_path / "nextpnr.log")
 
 
-def test_placement_without_any_route_is_an_error(tmp_path, monkeypatch):
-    imitate(monkeypatch, 95, 0)
+@pytest.mark.parametrize("excess", [(0.1,), (SNAG,)])
+def test_placement_without_any_route_is_an_error(tmp_path, monkeypatch, excess):
+    imitate(monkeypatch, 95, 0, excess)
     placer = Placer(DIALECT, DESIGN)
     with pytest.raises(UnroutedError, match="has no route"):
         placer.place(tmp_path, 2, tmp_path / "nextpnr.log")
