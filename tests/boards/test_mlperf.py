@@ -490,9 +490,9 @@ class TestFloats:
         reading = FloatReading.of(form)
         steps = np.float32((np.arange(-2, 2) + 0.5) * form.scale)
         beside = np.concatenate([np.nextafter(steps, np.float32(x)) for x in (-9, 9)])
-        many = np.float32(rng.normal(-30, 40, 2))
-        wild = rng.integers(0, 1 << 32, 4, np.uint32).view(np.float32)
-        numbers = np.concatenate([rng.choice(special_floats(), 6), many, wild, beside])
+        many = np.float32(rng.normal(-30, 40, 4))
+        wild = rng.integers(0, 1 << 32, 8, np.uint32).view(np.float32)
+        numbers = np.concatenate([rng.choice(special_floats(), 12), many, wild, beside])
         calculator = Calculator(
             reading, DistanceFormat((0,) * 256, 1000, 7), count=len(numbers), digits=6
         )

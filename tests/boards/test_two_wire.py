@@ -12,7 +12,7 @@ WRITES = ((0x6B, 1), (0x1A, 3), (0x1C, 0x18))
 
 
 def read(chip, *, quarter=8, count=14, readings=2, cycles=None, appears=0):
-    """Return what a reader gets of a chip, and of each reading how many cycles it took."""
+    """Return the bytes that a reader gets of a chip, and the cycles of each reading."""
     dut = RegisterReader(address=0x68, identity=(0x75, 0x68), writes=WRITES, register=0x3B,
                          count=count, quarter=quarter, wait=32)  # fmt: skip
     found, took, failures = [[]], [], []

@@ -41,7 +41,7 @@ KEPT = {"keeps_matrices": True}
 def fixed(rng, outputs=lambda graph: graph.outputs, **form):
     graph = simplify(step(rng, **form))
     graph = replace(graph, outputs=outputs(graph))
-    positions = np.tile(np.arange(8), (3, 2))[..., None]
+    positions = np.tile(np.arange(8), (6, 3))[..., None]
     samples = {"token": rng.integers(0, 11, positions.shape), "position": positions}
     return quantize(graph, samples)
 

@@ -39,7 +39,7 @@ USUAL = [name for name in ENGINES if name not in {"a stream", "single-port RAM"}
 def fixed(rng, outputs=lambda graph: graph.outputs, **form):
     graph = simplify(step(rng, **form))
     graph = replace(graph, outputs=outputs(graph))
-    positions = np.tile(np.arange(8), (3, 2))[..., None]
+    positions = np.tile(np.arange(8), (6, 3))[..., None]
     tokens = form.get("tokens", 11)
     samples = {"token": rng.integers(0, tokens, positions.shape), "position": positions}
     return quantize(graph, samples)

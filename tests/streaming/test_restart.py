@@ -19,7 +19,7 @@ from nnef_hw.testing import GraphBuilder
 
 pytestmark = pytest.mark.verilator
 
-RESTARTS = 20
+RESTARTS = 40
 BEAT, RESTART, END = range(3)
 # What i carries are commands: a beat; a restart after so many cycles; or so many cycles for all
 # results to leave, which o has until then. Those of beats before a restart are thrown away.

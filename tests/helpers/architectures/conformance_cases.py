@@ -115,7 +115,7 @@ ONE_BOARD_EACH = pytest.mark.parametrize(
     covering(PAIRS, BOARDS),
     ids=lambda value: getattr(value, "__name__", value),
 )
-"""The same on one of the boards in turn, and on the other one at night."""
+"""Networks of each architecture on one of the boards in turn, and on the other one at night."""
 EACH = pytest.mark.parametrize("name", ARCHITECTURES)
 
 

@@ -76,7 +76,7 @@ AUDIO = {
             name: log_mel(front, 2, heard=["noise"], nightly=name in NIGHTLY)
             for name, front in FRONTS.items()
         },
-        "floor of silence": log_mel(FRONTS["faint floor"], 1, heard=["silence", "quiet"]),
+        "floor of silence": log_mel(FRONTS["faint floor"], 2, heard=["silence", "quiet"]),
         "goes on": log_mel(FRONTS["radix 4"], 2, goes_on=True, heard=["noise"]),
         "single-port RAM": log_mel(
             FRONTS["radix 4"], 2, heard=["noise"], single_port=UP5K.single_port
@@ -86,7 +86,7 @@ AUDIO = {
             single_port=UP5K.single_port, nightly=True,
         ),
         "single-port RAM, magnitudes": log_mel(
-            FRONTS["magnitudes"], 1, goes_on=True, heard=["noise", "lowest"],
+            FRONTS["magnitudes"], 2, goes_on=True, heard=["noise", "lowest"],
             single_port=UP5K.single_port, verilog=["verilator"],
         ),
         "single-port RAM, magnitudes of bands": log_mel(

@@ -68,7 +68,7 @@ def contraction(
         gain=gain,
     )  # fmt: skip
 
-    frames = 24 if place_bits else 5
+    frames = 40 if place_bits else 5
 
     def stimulus(rng):
         lines = np.zeros((frames * product.rows, memory.words * lanes), int)
