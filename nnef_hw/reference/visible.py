@@ -183,7 +183,14 @@ def comparable(
         What :func:`visible_intervals` says of them.
     limits
         Least and greatest number of the format; arrays, if features have formats of their own.
+
+    Raises
+    ------
+    ValueError
+        Both have different shapes: they would be compared with one another's samples.
     """
+    if real.shape != found.shape:
+        raise ValueError(f"{real.shape} real values cannot be compared with {found.shape} codes")
     (lo, hi), x = limits, np.asarray(real, np.float64)
     is_above = x > np.maximum(visible.hi, hi)
     x = np.where(x < np.minimum(visible.lo, lo), lo, np.where(is_above, hi, x))

@@ -76,6 +76,19 @@ def test_normalizations_share_a_unit(builder, fix, run_engine, centered, ring_wo
     run_engine(plan, graph, frames=3, stall=0.3)
 
 
+@pytest.mark.parametrize("channels", [129, 192, 320])
+def test_constants_of_many_channels_fit_the_ring(builder, fix, run_engine, channels):
+    """More constants of one instruction than a block RAM has beside those still in use."""
+    x = builder.input("x", (1, 4, 2, 2))
+    for _ in range(2):
+        x = normalized(builder, conv(builder, x, channels, 4), channels)
+        x = conv(builder, x, 4, channels)
+    graph = fix(builder.build())
+    plan = planned(graph, ring_words=256, board=find_board("icebreaker"))
+    run_engine(plan, graph, frames=3)
+    run_engine(plan, graph, frames=2, stall=0.3)
+
+
 @pytest.mark.parametrize(("pace", "ring_words"), covering([3, 16], [0, 32]))
 def test_units_of_several_kinds(builder, fix, run_engine, pace, ring_words):
     """Two softmaxes with a table each, two normalizations of different sizes, and a tail."""

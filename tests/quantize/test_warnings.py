@@ -15,7 +15,7 @@ from nnef_hw.passes import simplify
 from nnef_hw.quantize import Scheme
 from nnef_hw.quantize.judgement import attempts, diagnosis
 from nnef_hw.quantize.judgement.diagnosis import loss_warnings, with_remedies
-from nnef_hw.quantize.judgement.measure import Measured
+from nnef_hw.quantize.judgement.measure import Measured, layer_noise
 from nnef_hw.quantize.judgement.warnings import QualityWarning
 from nnef_hw.reference import run_float
 from nnef_hw.report.model.conversion import from_json, to_json
@@ -115,6 +115,18 @@ def test_layers_without_a_signal(rng):
     (found,) = doubts(builder.build(), Samples({"x": rng.random((60, 4))}))
     assert found.kind == "dead"
     assert "gives 0 everywhere, for each of 32 samples" in found.reason
+
+
+def test_a_network_without_a_batch_axis_is_compared_sample_by_sample(rng):
+    """Its matrix product becomes a convolution, whose tensor has an axis of a batch."""
+    builder = GraphBuilder("rows")
+    builder.input("x", (5, 8))
+    builder.op("linear", "x", rng.normal(size=(6, 8)), rng.normal(size=(1, 6)), name="y")
+    made = judge_model(builder.build(), Samples({"x": rng.normal(size=(60, 5, 8))}))
+    assert {warning.kind for warning in made.warnings} <= {"samples"}
+    noise = layer_noise(made.canonical, made.fixed, {"x": rng.normal(size=(9, 5, 8))})
+    assert noise
+    assert min(noise.values()) > 30
 
 
 TRAINED = (

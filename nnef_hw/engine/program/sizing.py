@@ -32,7 +32,7 @@ from nnef_hw.parts.engine.pairs import (
     Packing,
     Products,
 )
-from nnef_hw.parts.engine.program import BEAT_BITS, QUANTITIES
+from nnef_hw.parts.engine.program import BEAT_BITS, MOST_CONSTANTS, QUANTITIES
 from nnef_hw.parts.engine.requantizer import SecondRounding, SharedRequantizer
 from nnef_hw.parts.engine.residual import AddedFactors, SharedBank, TensorSums
 from nnef_hw.parts.engine.sequencer import Divided, Sequencer
@@ -161,9 +161,8 @@ def _matrices(program: Program, fills: Sequence[Instruction]) -> Matrices:
 def _supply(program: Program) -> Supply:
     weights, instructions = max(2, program.weight_words), len(program.instructions)
     if program.ring_words:
-        # As many constants as are in a block RAM of beats.
         return Ring(
-            frame_weights=weights, constants=program.placement.device.ram.deepest(BEAT_BITS),
+            frame_weights=weights, constants=_ring_of_constants(program),
             instructions=instructions, words=program.ring_words,
             tail_beats=len(program.tail_beats),
         )  # fmt: skip
@@ -174,6 +173,19 @@ def _supply(program: Program) -> Supply:
         first=program.first, dense=program.dense, shared=program.shares_weights,
         tail_beats=tail_beats,
     )  # fmt: skip
+
+
+def _ring_of_constants(program: Program) -> int:
+    """Return the words of the ring of constants: what a block RAM of beats holds, or more.
+
+    The longest instruction's constants, as of a normalization of many channels, fit beside those
+    that results of the two instructions before may still need.
+    """
+    shape = program.shape
+    longest = max(len(part.constants) for parts in program.parts for part in parts)
+    ended = 2 * max(MOST_CONSTANTS, shape.rows // shape.results)
+    deepest = program.placement.device.ram.deepest(BEAT_BITS)
+    return max(deepest, 1 << (longest + ended - 1).bit_length())
 
 
 def _requantizer(

@@ -145,6 +145,7 @@ def layer_noise(canonical: Graph, fixed: Graph, inputs: Inputs) -> dict[str, flo
                 assert qtype is not None, name
                 limits = tuple(qtype.dequantize([qtype.lo, qtype.hi]).tolist())
                 found = dequantize_outputs(fixed, {name: codes[name]})[name]
+                found = found.reshape(real[name].shape)
                 signal = comparable(real[name], found, visible.get(name, EVERYTHING), limits)
                 power = [np.square(signal).sum(), np.square(signal - found).sum()]
                 powers[name] = powers.get(name, np.zeros(2)) + power
