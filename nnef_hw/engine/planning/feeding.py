@@ -123,7 +123,7 @@ def rings(
         if design.store.fits(packets.image_words):
             plan = EnginePlan.of(with_ring, target, clock_mhz)
             yield plan
-            if is_at_rate(plan) and fits_device(plan, target.device):
+            if fits_device(plan, target.device) and is_at_rate(plan):
                 return
 
 
