@@ -27,7 +27,7 @@ INVERTED = {"INV", "0"}
 LUT, TO_CARRY, CARRY, FROM_CARRY = 0.24, 0.45, 0.04, 0.44
 CLOCK_TO_Q, CONTROL = 0.52, 0.1
 BLOCK_RAM = {"NOREG": 5.7, "OUTREG": 0.6}
-"""By the mode of its output registers."""
+"""By the mode of the output registers of a port, whose outputs are DOA0 or DOB0 and so on."""
 TILE = 0.08
 NEAR = 5
 """Tiles that count twice."""
@@ -89,10 +89,11 @@ class _Ecp5Tiles(LogicTiles):
             for port in inputs if port in {"A", "B", "C", "D", "FCI"} for target in outputs
         ]  # fmt: skip
 
-    def clock_to_output(self, cell: Cell) -> float | None:
+    def clock_to_output(self, cell: Cell, port: str) -> float | None:
         if cell["type"] == COMB:
             return None
-        return BLOCK_RAM.get(cell["parameters"].get("REGMODE_A", ""), CLOCK_TO_Q)
+        # Of a block RAM whose port B reads, port A may have no register.
+        return BLOCK_RAM.get(cell["parameters"].get(f"REGMODE_{port[2:3]}", ""), CLOCK_TO_Q)
 
     def is_direct(self, source: str, target: str) -> bool:
         return source == "FCO" or target == "DI"

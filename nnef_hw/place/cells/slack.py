@@ -47,10 +47,10 @@ class Paths:
         first: dict[_Node, float] = {}
         arcs: list[tuple[_Node, _Node, float, int, bool]] = []
         for name, cell in cells.items():
-            start = tiles.clock_to_output(cell)
-            if start is not None:
-                outputs = (p for p, way in cell["port_directions"].items() if way == "output")
-                first |= dict.fromkeys(((name, port) for port in outputs), start)
+            for port, way in cell["port_directions"].items():
+                start = tiles.clock_to_output(cell, port) if way == "output" else None
+                if start is not None:
+                    first[name, port] = start
             for path in tiles.paths(cell):
                 bit = cell["connections"][path.source][0]
                 if bit in drivers:

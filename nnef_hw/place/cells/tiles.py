@@ -106,8 +106,8 @@ class LogicTiles(ABC):
         """Return the paths through a cell: none that begins in it."""
 
     @abstractmethod
-    def clock_to_output(self, cell: Cell) -> float | None:
-        """Return after how many ns outputs of a cell follow the clock; None where they do not."""
+    def clock_to_output(self, cell: Cell, port: str) -> float | None:
+        """Return after how many ns an output of a cell follows the clock; None if it does not."""
 
     @abstractmethod
     def is_direct(self, source: str, target: str) -> bool:

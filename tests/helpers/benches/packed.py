@@ -5,7 +5,7 @@ PORTS = {
                      "F": "output", "FCO": "output"},
     "TRELLIS_FF": {**dict.fromkeys(("CLK", "CE", "LSR", "DI", "M"), "input"), "Q": "output"},
     "TRELLIS_RAMW": {"A0": "input", "WDO0": "output"},
-    "DP16KD": {"ADA0": "input", "DOA0": "output"},
+    "DP16KD": {"ADA0": "input", "DOA0": "output", "DOB0": "output"},
 }  # fmt: skip
 CLOCK = 1
 
