@@ -37,7 +37,7 @@ class _Walk:
         left = Signal.like(parameters.pixels, name=f"{name}_left")
         last_way, last_block = Signal(name=f"{name}_last_way"), Signal(name=f"{name}_last_block")
         bits = (ways - 1).bit_length()
-        is_last_group = left[bits:] == 0
+        is_last_group = Signal(name=f"{name}_last_group")
         m.d.comb += [
             last_way.eq((self.way == ways - 1) | (is_last_group & (self.way == left[:bits]))),
             last_block.eq(block == parameters.blocks),
@@ -45,13 +45,16 @@ class _Walk:
         ]
         following = Signal.like(self.address, name=f"{name}_following")
         with m.If(begins):
-            m.d.sync += [self.address.eq(first), block.eq(0), left.eq(parameters.pixels)]
+            m.d.sync += [
+                self.address.eq(first), block.eq(0), left.eq(parameters.pixels),
+                is_last_group.eq(parameters.pixels[bits:] == 0),
+            ]  # fmt: skip
         with m.Elif(step):
             m.d.sync += self.address.eq(following)
             with m.If(last_way):
                 m.d.sync += block.eq(Mux(last_block, 0, block + 1))
                 with m.If(last_block):
-                    m.d.sync += left.eq(left - ways)
+                    m.d.sync += [left.eq(left - ways), is_last_group.eq(left[bits:] == 1)]
         if ways == 1:
             m.d.comb += following.eq(self.address + 1)
             return
@@ -168,7 +171,7 @@ class EnginePassage(wiring.Component):
         writes = _Walk(
             m, ways, parameters, "write", begins=begins, first=parameters.write, step=grants
         )
-        collected = [self._collect(m, n, grants & (writes.way == n)) for n in range(ways)]
+        collected = [self._collect(m, n, writes.way == n) for n in range(ways)]
         complete, words = zip(*collected, strict=True)
         m.d.comb += grants.eq(Cat(complete).bit_select(writes.way, 1))
         m.d.sync += [
@@ -246,7 +249,7 @@ class EnginePassage(wiring.Component):
                 m.d.sync += word.eq(following)
         return held == most
 
-    def _collect(self, m, n, is_granted):
+    def _collect(self, m, n, is_next):
         """Take the results of a way; return whether a word is complete, and that word."""
         part = self.part
         results = getattr(self, f"results{n}")
@@ -258,7 +261,7 @@ class EnginePassage(wiring.Component):
             place = _Lanes(m, part.array.lanes, self.parameters, f"stored{n}", step=takes)
             stored, is_last = word.word_select(place.lane, CODE_BITS), place.is_last
         m.d.comb += [
-            results.ready.eq(~complete | is_granted),
+            results.ready.eq(~complete | is_next),
             takes.eq(results.valid & results.ready),
         ]
         with m.If(takes):

@@ -68,7 +68,8 @@ def find_inverse_root(m, platform, part, sums, epsilon, finer, port):
     bank = Signal(name="root_bank")
     taken, rooted = port.taken, port.rooted
 
-    # A root takes two bits of the radicand at a time, its inverse one of 2**32 - 1.
+    # A root takes two bits of the radicand at a time, its inverse one of 2**32 - 1. Which of them
+    # is found is known from the beginning of a cycle.
     dividing = Signal()
     found, rest_left, root_so_far = [], remainder, root
     for n in range(part.digits):
@@ -145,14 +146,14 @@ def find_inverse_root(m, platform, part, sums, epsilon, finer, port):
             ]
             with m.If(step == -(-ROOT_BITS // part.digits) - 1):
                 # a dividend of ones: its upper half is less than the root
-                m.d.sync += remainder.eq((1 << FACTOR_BITS) - 1)
+                m.d.sync += [remainder.eq((1 << FACTOR_BITS) - 1), dividing.eq(1)]
             count("DIVIDE", ROOT_BITS)
         with m.State("DIVIDE"):
-            m.d.comb += dividing.eq(1)
             m.d.sync += [remainder.eq(following), inverse.eq(Cat(*found, inverse))]
             count("WAIT", FACTOR_BITS)
         with m.State("WAIT"):
             m.d.comb += rooted.eq(1)
+            m.d.sync += dividing.eq(0)
             with m.If(taken):
                 m.d.sync += bank.eq(~bank)
                 m.next = "IDLE"

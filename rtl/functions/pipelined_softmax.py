@@ -16,7 +16,7 @@ from nnef_hw.rtl.functions.softmax import (
     layer_ports,
     saturated,
 )
-from nnef_hw.rtl.streams.stream import beat_layout, code_range, code_shape
+from nnef_hw.rtl.streams.stream import Fifo, beat_layout, code_range, code_shape
 
 __all__ = ["PipelinedSoftmax"]
 
@@ -98,7 +98,8 @@ class PipelinedSoftmax(wiring.Component):
 
     A pixel takes ``pixel_cycles`` of its part if its codes come as fast. A result that is not taken
     stops the stages of the division one after the other; the sum of the next pixel waits then, and
-    two pixels of codes.
+    two pixels of codes. Of a part that layers share a
+    :class:`~nnef_hw.rtl.streams.stream.Fifo` of two beats ends the division.
 
     Parameters
     ----------
@@ -298,15 +299,31 @@ class PipelinedSoftmax(wiring.Component):
                          last=last & fetched_final)
         accepts = [Signal(name=f"accept{n}") for n in range(self.part.stages + 1)]
         m.d.comb += enter.eq(fetched & accepts[0])
+        held = []
         for n in range(self.part.stages):
-            item = self._stage(m, item, accepts[n], accepts[n + 1], steps, n)
+            item, valid = self._stage(m, item, accepts[n], accepts[n + 1], steps, n)
+            held.append(valid)
+        for n in range(self.part.stages if self.part.interval == 1 else 0):
+            # A stage is held up by full ones alone: a product of all, not a chain through them.
+            m.d.comb += accepts[n].eq(~Cat(held[n:]).all() | accepts[-1])
         quotients = [each[:self.part.quotient_bits] for each in item.remainders]
-        m.d.comb += accepts[-1].eq(~self.o.valid | self.o.ready)
-        with m.If(accepts[-1]):
+        last = accepts[-1]
+        data = [saturated(self.part, quotient) for quotient in quotients]
+        if self.part.ends_in_queue:
+            m.submodules.results = results = Fifo(self.o.payload.shape())
+            wiring.connect(m, results.o, wiring.flipped(self.o))
+            m.d.comb += [
+                last.eq(results.i.ready),
+                results.i.valid.eq(item.valid),
+                *(results.i.payload.data[lane].eq(code) for lane, code in enumerate(data)),
+                results.i.payload.last.eq(item.last),
+            ]
+            return
+        m.d.comb += last.eq(~self.o.valid | self.o.ready)
+        with m.If(last):
             m.d.sync += [
                 self.o.valid.eq(item.valid),
-                *(self.o.payload.data[lane].eq(saturated(self.part, quotient))
-                  for lane, quotient in enumerate(quotients)),
+                *(self.o.payload.data[lane].eq(code) for lane, code in enumerate(data)),
                 self.o.payload.last.eq(item.last),
             ]
 
@@ -316,6 +333,9 @@ class PipelinedSoftmax(wiring.Component):
 
     def _stage(self, m, item, accept, is_accepted, steps, n):
         """Find ``interval`` bits of the quotients of an item; return it with these.
+
+        And whether the stage has one. If it takes a cycle only, when it accepts another one is
+        left to the caller.
 
         Above ``steps`` bits of a remainder stands what the divisor may be taken from. Below, the
         zeros that are shifted in give way to the quotient's bits.
@@ -332,10 +352,9 @@ class PipelinedSoftmax(wiring.Component):
         )
         step = Signal(range(self.part.interval), name=f"step{n}")
         done = Signal(name=f"done{n}")
-        m.d.comb += [
-            done.eq(held.valid & (step == self.part.interval - 1)),
-            accept.eq(~held.valid | (done & is_accepted)),
-        ]
+        m.d.comb += done.eq(held.valid & (step == self.part.interval - 1))
+        if self.part.interval > 1:
+            m.d.comb += accept.eq(~held.valid | (done & is_accepted))
         following = [
             self._subtracted(m, value, held.divisor, steps, end)
             for end, value in zip(ends, held.remainders, strict=True)
@@ -352,7 +371,7 @@ class PipelinedSoftmax(wiring.Component):
                 for register, value in zip(held.remainders, following, strict=True)
             ]
             m.d.sync += step.eq(step + 1)
-        return _Division(done, following, held.divisor, held.last)
+        return _Division(done, following, held.divisor, held.last), held.valid
 
     def _subtracted(self, m, remainder, divisor, steps, end):
         """Return a remainder less the divisor, if that fits, with one more bit of the quotient."""

@@ -190,7 +190,7 @@ ATTENTION = [
     Build("encoder_16x32", "ulx3s_85f"),
     Build("EEGFormer", "tang_nano_20k"),
     Build("CCT_1_16_16_8", "icebreaker"),
-    Build("CCT_2_32_32_128", "ulx3s_85f", frames=3),
+    Build("CCT_2_32_32_128", "ulx3s_85f", 90.0, frames=3),
     Build("digits_vit", "tang_nano_20k", frames=100, arch="engine"),
     Build("encoder_16x32", "ulx3s_85f", frames=10, arch="engine"),
     Build("EEGFormer", "icebreaker", frames=10, arch="engine"),

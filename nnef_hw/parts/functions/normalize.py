@@ -21,6 +21,7 @@ from nnef_hw.parts.base.part import (
     table_features,
 )
 from nnef_hw.parts.base.timing import Kernel, Log, Process, Stream
+from nnef_hw.parts.functions.pixel_banks import hold_two_pixels
 
 __all__ = ["FAST_SPACINGS", "SPACINGS", "Normalize", "NormalizePart"]
 
@@ -150,23 +151,10 @@ class NormalizePart(Part):
         [origin] = origins
         loaded, read, rooted, started = (kernel.log() for _ in range(4))
         target = kernel.stream()
-        kernel.start(self._load(origin, loaded, read))
+        kernel.start(hold_two_pixels(origin, self.beats, loaded, read))
         kernel.start(self._root(loaded, rooted, started))
         kernel.start(self._multiply(target, rooted, started, read))
         return target
-
-    def _load(self, origin: Stream, loaded: Log, read: Log) -> Process:
-        """Hold two pixels until they are read again."""
-        time = -1
-        for before in count(-2):
-            if before >= 0:
-                if len(read.times) <= before:
-                    yield read, before + 1
-                time = max(time, read.times[before])
-            for _ in range(self.beats):
-                time = max(time + 1, (yield origin))
-                origin.accept(time)
-            loaded.add(time)
 
     def _root(self, loaded: Log, rooted: Log, started: Log) -> Process:
         """Find an inverse root once the one before was taken."""

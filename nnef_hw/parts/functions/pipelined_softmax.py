@@ -10,6 +10,7 @@ from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.blockram import Tiling, tile_memory
 from nnef_hw.parts.base.part import counter_bits
 from nnef_hw.parts.base.timing import Kernel, Log, Process, Stream
+from nnef_hw.parts.functions.pixel_banks import hold_two_pixels
 from nnef_hw.parts.functions.softmax import DividingSoftmax
 
 __all__ = ["PipelinedSoftmax"]
@@ -77,6 +78,15 @@ class PipelinedSoftmax(DividingSoftmax):
         return -(-self.lane_bits // TREE_LEVELS)
 
     @property
+    def ends_in_queue(self) -> bool:
+        """Whether two beats may wait behind the division.
+
+        What takes results of the units of an engine is far from most of them, so that a path from
+        there through all stages would be long.
+        """
+        return self.is_shared
+
+    @property
     def settling(self) -> int:
         """Cycles for which a pixel waits until its greatest code is known."""
         return max(0, self.tree_stages - 1)
@@ -135,8 +145,10 @@ class PipelinedSoftmax(DividingSoftmax):
         del device
         index_bits = counter_bits(self.channels)
         first = 115 + 6 * counter_bits(self.beats) + self.stages * (45 + 2 * index_bits)
+        first += (self.out_bits + 2) * self.ends_in_queue
         remainder = self.stages * self.interval + self.sum_bits + 1
-        each = 2 * self.exponential_bits + self.out_bits + self.stages * remainder
+        ends = self.out_bits * (1 + self.ends_in_queue)
+        each = 2 * self.exponential_bits + ends + self.stages * remainder
         return first + (self.lanes - 1) * each + self._tree_bits
 
     @property
@@ -152,23 +164,10 @@ class PipelinedSoftmax(DividingSoftmax):
         [origin] = origins
         loaded, read, summed, started = (kernel.log() for _ in range(4))
         target = kernel.stream()
-        kernel.start(self._load(origin, loaded, read))
+        kernel.start(hold_two_pixels(origin, self.beats, loaded, read))
         kernel.start(self._sum(loaded, read, summed, started))
         kernel.start(self._divide(target, summed, started))
         return target
-
-    def _load(self, origin: Stream, loaded: Log, read: Log) -> Process:
-        """Hold two pixels until they are read again."""
-        time = -1
-        for before in count(-2):
-            if before >= 0:
-                if len(read.times) <= before:
-                    yield read, before + 1
-                time = max(time, read.times[before])
-            for _ in range(self.beats):
-                time = max(time + 1, (yield origin))
-                origin.accept(time)
-            loaded.add(time)
 
     def _sum(self, loaded: Log, read: Log, summed: Log, started: Log) -> Process:
         """Sum up a pixel once the sum of the one before was taken."""
@@ -187,10 +186,11 @@ class PipelinedSoftmax(DividingSoftmax):
         """Divide: memory, register, the stages, output register; each waits only for the next.
 
         A sum is taken when the last exponential of the pixel before leaves the register behind
-        the memory.
+        the memory. A queue is entered a cycle after the beat two before was taken.
         """
         # When each was entered by the item before: by nothing, long ago.
         entered = [-self.interval] * (self.stages + 4)
+        taken = -1
         delays = [1, 1, *[self.interval] * self.stages]
         for pixel in count():
             if len(summed.times) <= pixel:
@@ -201,4 +201,8 @@ class PipelinedSoftmax(DividingSoftmax):
                 entered[0] = max(start + 1, entered[1], entered[0] + 1)
                 for place, delay in enumerate(delays, 1):
                     entered[place] = max(entered[place - 1] + delay, entered[place + 1])
-                entered[-1] = yield target, entered[-2] + 1
+                if self.ends_in_queue:
+                    offered = max(entered[-2], taken) + 1
+                    entered[-1], taken = taken + 1, (yield target, offered)
+                else:
+                    entered[-1] = yield target, entered[-2] + 1

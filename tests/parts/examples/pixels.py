@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from examples import shared
 from examples.example import RAM, Example, Marks, Measured, Proof, ends, swept
 from nnef_hw import parts
 from nnef_hw.arithmetic.integer_functions import (
@@ -204,6 +205,7 @@ SOFTMAXES = {
         ),
         "wide verilog": wide_softmax(12, 4, 3, verilog=BOTH),
         "wide finer": wide_softmax(8, 2, 4, out=(12, 14), verilog=VERILATED),
+        **shared.SOFTMAX,
     },
     "TfliteSoftmax": {
         **swept(lambda *fmt: tflite_softmax(4, *fmt), dict([*FORMATS.items()][:2]), SCALES),

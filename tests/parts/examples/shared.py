@@ -14,9 +14,10 @@ from examples.example import RAM, Example, ends, swept
 from nnef_hw import parts
 from nnef_hw.arithmetic.normalization import NormalizeRequant
 from nnef_hw.arithmetic.numerics import signed_bits
+from nnef_hw.arithmetic.softmax import exp_table
 from nnef_hw.parts.functions.normalize import FAST_SPACINGS, SPACINGS
 
-__all__ = ["SHARED"]
+__all__ = ["SHARED", "SOFTMAX"]
 
 PIXELS, ZERO_POINT = 4, 12
 LAYERS = ((5, 21, 10, 3, 0, 255), (1 << 20, 26, 8, 28, 0, 15), (0, 23, 13, 205, 128, 254))
@@ -134,6 +135,40 @@ def normalize(channels, spacing, signed, centered, lanes=1):
     )  # fmt: skip
 
 
+class OneLayer(wiring.Component):
+    """A softmax that layers could share, of one: all channels, none of them hidden."""
+
+    def __init__(self, part, table):
+        self.part = part
+        self.inner = part.build(table=table)
+        super().__init__({name: self.inner.signature.members[name] for name in "io"})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.inner = inner = self.inner
+        m.d.comb += inner.last_channel.eq(self.part.channels - 1)
+        wiring.connect(m, wiring.flipped(self.i), inner.i)
+        wiring.connect(m, inner.o, wiring.flipped(self.o))
+        return m
+
+
+def softmax(channels, stages, lanes):
+    """Pixels whose results wait in two places behind the division."""
+    table = exp_table(0.05, 256).tolist()
+    part = parts.PipelinedSoftmax(
+        channels=channels, bits=8, signed=True, ram=RAM, stages=stages, lanes=lanes, is_shared=True
+    )
+
+    def stimulus(rng):
+        return [rng.integers(-128, 128, (24 * channels // lanes, lanes))]
+
+    return Example(
+        part=part, contents={"table": table}, stimulus=stimulus, frames=24,
+        component=partial(OneLayer, part, table),
+    )  # fmt: skip
+
+
+SOFTMAX = swept(softmax, [4, 12], [1, 3, 9], [1, 2, 4], prefix="shared ")
 SHARED: Mapping[str, Mapping[str, Example]] = {
     "SharedNormalize": {
         **swept(normalize, [1, 2, 6, 13], SPACINGS, [False, True], [False, True]),
