@@ -309,18 +309,20 @@ class EngineSequencer(wiring.Component):
         part, parameters = self.part, self.parameters
         counters = [Signal.like(limit, name=f"counter{n}") for n, limit in enumerate(limits)]
         moves = [Signal(name=f"moves{n}") for n in range(part.layout.levels)]
+        lower = Const(1)
         for n in range(part.layout.levels):
             following = (counters[n] + 1)[: len(counters[n])]
-            m.d.comb += moves[n].eq(Cat(ended[:n]).all())
+            m.d.comb += moves[n].eq(lower)
             if not part.pipeline.is_spread:
                 m.d.comb += ended[n].eq(counters[n] == limits[n])
+            lower = moves[n] & ended[n]
             with m.If(moves[n] & ~ended[n]):
                 m.d.comb += level.eq(n)
             with m.If(issue & moves[n]):
                 m.d.sync += counters[n].eq(Mux(ended[n], 0, following))
                 if part.pipeline.is_spread:
                     m.d.sync += ended[n].eq(Mux(ended[n], 0, following) == limits[n])
-        m.d.comb += is_final.eq(Cat(ended).all())
+        m.d.comb += is_final.eq(lower)
 
         step = counters[PASS_LEVEL]
         # Every word is a pass.
