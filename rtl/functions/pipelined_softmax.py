@@ -299,13 +299,8 @@ class PipelinedSoftmax(wiring.Component):
                          last=last & fetched_final)
         accepts = [Signal(name=f"accept{n}") for n in range(self.part.stages + 1)]
         m.d.comb += enter.eq(fetched & accepts[0])
-        held = []
         for n in range(self.part.stages):
-            item, valid = self._stage(m, item, accepts[n], accepts[n + 1], steps, n)
-            held.append(valid)
-        for n in range(self.part.stages if self.part.interval == 1 else 0):
-            # A stage is held up by full ones alone: a product of all, not a chain through them.
-            m.d.comb += accepts[n].eq(~Cat(held[n:]).all() | accepts[-1])
+            item = self._stage(m, item, accepts[n], accepts[n + 1], steps, n)
         quotients = [each[:self.part.quotient_bits] for each in item.remainders]
         last = accepts[-1]
         data = [saturated(self.part, quotient) for quotient in quotients]
@@ -334,9 +329,6 @@ class PipelinedSoftmax(wiring.Component):
     def _stage(self, m, item, accept, is_accepted, steps, n):
         """Find ``interval`` bits of the quotients of an item; return it with these.
 
-        And whether the stage has one. If it takes a cycle only, when it accepts another one is
-        left to the caller.
-
         Above ``steps`` bits of a remainder stands what the divisor may be taken from. Below, the
         zeros that are shifted in give way to the quotient's bits.
         """
@@ -352,9 +344,10 @@ class PipelinedSoftmax(wiring.Component):
         )
         step = Signal(range(self.part.interval), name=f"step{n}")
         done = Signal(name=f"done{n}")
-        m.d.comb += done.eq(held.valid & (step == self.part.interval - 1))
-        if self.part.interval > 1:
-            m.d.comb += accept.eq(~held.valid | (done & is_accepted))
+        m.d.comb += [
+            done.eq(held.valid & (step == self.part.interval - 1)),
+            accept.eq(~held.valid | (done & is_accepted)),
+        ]
         following = [
             self._subtracted(m, value, held.divisor, steps, end)
             for end, value in zip(ends, held.remainders, strict=True)
@@ -371,7 +364,7 @@ class PipelinedSoftmax(wiring.Component):
                 for register, value in zip(held.remainders, following, strict=True)
             ]
             m.d.sync += step.eq(step + 1)
-        return _Division(done, following, held.divisor, held.last), held.valid
+        return _Division(done, following, held.divisor, held.last)
 
     def _subtracted(self, m, remainder, divisor, steps, end):
         """Return a remainder less the divisor, if that fits, with one more bit of the quotient."""
