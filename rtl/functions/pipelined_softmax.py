@@ -302,20 +302,20 @@ class PipelinedSoftmax(wiring.Component):
         for n in range(self.part.stages):
             item = self._stage(m, item, accepts[n], accepts[n + 1], steps, n)
         quotients = [each[:self.part.quotient_bits] for each in item.remainders]
-        last = accepts[-1]
+        leaves = accepts[-1]
         data = [saturated(self.part, quotient) for quotient in quotients]
         if self.part.ends_in_queue:
             m.submodules.results = results = Fifo(self.o.payload.shape())
             wiring.connect(m, results.o, wiring.flipped(self.o))
             m.d.comb += [
-                last.eq(results.i.ready),
+                leaves.eq(results.i.ready),
                 results.i.valid.eq(item.valid),
                 *(results.i.payload.data[lane].eq(code) for lane, code in enumerate(data)),
                 results.i.payload.last.eq(item.last),
             ]
             return
-        m.d.comb += last.eq(~self.o.valid | self.o.ready)
-        with m.If(last):
+        m.d.comb += leaves.eq(~self.o.valid | self.o.ready)
+        with m.If(leaves):
             m.d.sync += [
                 self.o.valid.eq(item.valid),
                 *(self.o.payload.data[lane].eq(code) for lane, code in enumerate(data)),
