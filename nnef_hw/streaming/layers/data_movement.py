@@ -35,11 +35,6 @@ class BeatMove(PlainLayer):
     keeps_lanes = True
 
     @property
-    def takes_lanes(self) -> bool:
-        lanes = self.result_lanes
-        return lanes == self.operand_lanes and self.together % lanes == 0
-
-    @property
     def beats_format(self) -> Fields:
         """Format of the beats that come."""
         return {**self.codes_format, "lanes": self.operand_lanes}

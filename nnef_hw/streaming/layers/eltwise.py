@@ -29,8 +29,8 @@ from nnef_hw.streaming.layers.layer import (
     AnyContext,
     Contents,
     Folding,
+    PixelLayer,
     StreamContext,
-    StreamLayer,
     lowers,
 )
 from nnef_hw.streaming.layers.requantize import (
@@ -54,29 +54,15 @@ LOGIC_CODES = 128
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class EltwiseLayer(StreamLayer[F]):
+class EltwiseLayer(PixelLayer[F]):
     """A function of two operands, code by code.
 
     ``codes`` of the constant, one for all channels, one each or those of a whole frame, stand for
     the second operand.
     """
 
-    pixels: int
-    channels: int
     second: QType
     codes: tuple[int, ...] = ()
-
-    keeps_lanes = True
-
-    @property
-    def takes_lanes(self) -> bool:
-        lanes = self.operand_lanes
-        return lanes == self.result_lanes and self.channels % lanes == 0
-
-    @property
-    def beats(self) -> int:
-        """Beats of the result."""
-        return self.pixels * self.channels // self.result_lanes
 
     def least_queue(self, device: Device) -> int:
         # It takes an operand when the other one is there, too, and both may come from far away.

@@ -25,6 +25,7 @@ __all__ = [
     "Contents",
     "Folding",
     "StreamLayer",
+    "PixelLayer",
     "PlainLayer",
     "lowers",
     "size_steps",
@@ -134,7 +135,9 @@ class StreamLayer(ABC, Generic[F]):
     @property
     def takes_lanes(self) -> bool:
         """Whether there is such hardware for beats of so many codes; most has one code in each."""
-        return self.operand_lanes == self.result_lanes == 1
+        lanes = self.result_lanes
+        fits = self.together % lanes == 0 if self.keeps_lanes else lanes == 1
+        return lanes == self.operand_lanes and fits
 
     @property
     def together(self) -> int:
@@ -279,6 +282,25 @@ class PlainLayer(StreamLayer[Folding]):
     def codes_format(self) -> Fields:
         """Format of the codes that come."""
         return {"bits": self.source.bits, "signed": self.source.signed}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PixelLayer(StreamLayer[F]):
+    """A layer that gives as many codes as it takes, in beats of a divisor of the channels."""
+
+    keeps_lanes = True
+
+    pixels: int
+    channels: int
+
+    @property
+    def takes_lanes(self) -> bool:
+        return self.operand_lanes == self.result_lanes and self.channels % self.result_lanes == 0
+
+    @property
+    def beats(self) -> int:
+        """Beats of the result."""
+        return self.pixels * self.channels // self.result_lanes
 
 
 L = TypeVar("L", bound=layers.Layer, covariant=True)

@@ -1,4 +1,4 @@
-"""StreamLayer and RMS normalization over channels."""
+"""Layer and RMS normalization over channels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nnef_hw.hardware.devices import Device
 from nnef_hw.ir import layers
 from nnef_hw.parts import Part
 from nnef_hw.parts.functions.normalize import FAST_SPACINGS, SPACINGS, Normalize
-from nnef_hw.streaming.layers.layer import Contents, Folding, StreamContext, StreamLayer, lowers
+from nnef_hw.streaming.layers.layer import Contents, Folding, PixelLayer, StreamContext, lowers
 
 __all__ = ["NormalizeFolding", "NormalizeLayer"]
 
@@ -28,14 +28,11 @@ class NormalizeFolding(Folding):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class NormalizeLayer(StreamLayer[NormalizeFolding]):
+class NormalizeLayer(PixelLayer[NormalizeFolding]):
     """Normalization over channels; ``mult`` and ``offset`` have one number, or one per channel."""
 
     label = "normalize"
-    keeps_lanes = True
 
-    pixels: int
-    channels: int
     requant: NormalizeRequant
     mult: NDArray[np.int64]
     offset: NDArray[np.int64]
@@ -44,11 +41,6 @@ class NormalizeLayer(StreamLayer[NormalizeFolding]):
         del device
         digits = [NormalizeFolding(spacing=spacing, digits=2) for spacing in FAST_SPACINGS]
         return [*(NormalizeFolding(spacing=spacing) for spacing in SPACINGS), *digits]
-
-    @property
-    def takes_lanes(self) -> bool:
-        lanes = self.result_lanes
-        return lanes == self.operand_lanes and self.channels % lanes == 0
 
     def _part(self, folding: NormalizeFolding, device: Device) -> Normalize:
         half = (1 << OFFSET_BITS - 1) + (self.requant.zero_point << OFFSET_BITS)

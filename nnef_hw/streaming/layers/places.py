@@ -19,6 +19,7 @@ from nnef_hw.parts.functions.lookup import Lookup
 from nnef_hw.streaming.layers.layer import (
     Contents,
     Folding,
+    PixelLayer,
     PlainLayer,
     StreamContext,
     StreamLayer,
@@ -75,19 +76,12 @@ class LookupLayer(StreamLayer[LookupFolding]):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class CausalMaskLayer(PlainLayer):
+class CausalMaskLayer(PixelLayer[Folding], PlainLayer):
     """Channels that are hidden behind a place."""
 
     label = "mask"
-    keeps_lanes = True
 
-    pixels: int
-    channels: int
     place: QType
-
-    @property
-    def takes_lanes(self) -> bool:
-        return self.operand_lanes == self.result_lanes and self.channels % self.result_lanes == 0
 
     def lanes_of(self, operand: int) -> int:
         return 1 if operand else self.operand_lanes
@@ -102,7 +96,7 @@ class CausalMaskLayer(PlainLayer):
 
     def cycles(self, folding: Folding, device: Device) -> int:
         del folding, device
-        return self.pixels * self.channels // self.operand_lanes
+        return self.beats
 
     def part(self, device: Device) -> Part:
         del device

@@ -18,8 +18,8 @@ from nnef_hw.parts.functions.tflite_softmax import TfliteSoftmax
 from nnef_hw.streaming.layers.layer import (
     Contents,
     Folding,
+    PixelLayer,
     StreamContext,
-    StreamLayer,
     lowers,
     size_steps,
 )
@@ -35,7 +35,7 @@ class SoftmaxFolding(Folding):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class SoftmaxLayer(StreamLayer[SoftmaxFolding]):
+class SoftmaxLayer(PixelLayer[SoftmaxFolding]):
     """Softmax over channels; ``table`` has the exponentials.
 
     Parameters
@@ -45,10 +45,7 @@ class SoftmaxLayer(StreamLayer[SoftmaxFolding]):
     """
 
     label = "softmax"
-    keeps_lanes = True
 
-    pixels: int
-    channels: int
     table: NDArray[np.int64]
     places: int = 8
     rounds_down: bool = False
@@ -62,9 +59,7 @@ class SoftmaxLayer(StreamLayer[SoftmaxFolding]):
 
     @property
     def takes_lanes(self) -> bool:
-        if self.is_tflite:
-            return super().takes_lanes
-        return self.operand_lanes == self.result_lanes and self.channels % self.result_lanes == 0
+        return super().takes_lanes and not (self.is_tflite and self.result_lanes > 1)
 
     def foldings(self, device: Device) -> Sequence[SoftmaxFolding]:
         del device

@@ -39,10 +39,6 @@ class StateLayer(StreamLayer[Folding]):
     steps: int = 1
     begun: bool = False
 
-    @property
-    def takes_lanes(self) -> bool:
-        return self.operand_lanes == self.result_lanes
-
     def least_queue(self, device: Device) -> int:
         del device
         return 2

@@ -17,20 +17,24 @@ from nnef_hw.parts.functions.corrected_table import corrected_table
 from nnef_hw.parts.functions.interpolated_table import InterpolatedTable
 from nnef_hw.parts.functions.table import Table
 from nnef_hw.parts.streams.lanes import side_by_side
-from nnef_hw.streaming.layers.layer import Contents, Folding, PlainLayer, StreamContext, lowers
+from nnef_hw.streaming.layers.layer import (
+    Contents,
+    Folding,
+    PixelLayer,
+    PlainLayer,
+    StreamContext,
+    lowers,
+)
 
 __all__ = ["TableLayer"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class TableLayer(PlainLayer):
+class TableLayer(PixelLayer[Folding], PlainLayer):
     """A function of one activation; ``entries`` is a table of :mod:`nnef_hw.arithmetic.tables`."""
 
     label = "table"
-    keeps_lanes = True
 
-    pixels: int
-    channels: int
     entries: NDArray[np.int64]
 
     @property
@@ -47,13 +51,9 @@ class TableLayer(PlainLayer):
             return "corrected_table" if self._interpolates else "table"
         return "interpolated_table"
 
-    @property
-    def takes_lanes(self) -> bool:
-        return self.operand_lanes == self.result_lanes and self.channels % self.result_lanes == 0
-
     def cycles(self, folding: Folding, device: Device) -> int:
         del folding, device
-        return self.pixels * self.channels // self.operand_lanes
+        return self.beats
 
     def part(self, device: Device) -> Part:
         formats: Fields = {
