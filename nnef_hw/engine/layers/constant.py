@@ -23,7 +23,7 @@ from nnef_hw.parts.engine.program import PASS_LEVEL, QUANTITIES
 from nnef_hw.parts.engine.sizes import LEVELS
 
 __all__ = [
-    "ConstantLayer", "CopyLayer", "InitialLayer", "KeptState", "LookupLayer",
+    "ConstantLayer", "CopyLayer", "InitialLayer", "KeptState", "LookupLayer", "RowLayer",
     "expanded",
 ]  # fmt: skip
 
@@ -212,8 +212,8 @@ class KeptState:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class LookupLayer(ConstantLayer):
-    """A row of a table, of which each is a pixel of the codes: weights begin at the chosen one."""
+class RowLayer(ConstantLayer):
+    """A row of a table, at the place that an integer tells; it is not divided."""
 
     label = "lookup"
 
@@ -226,6 +226,18 @@ class LookupLayer(ConstantLayer):
     @property
     def has_narrow_weights(self) -> bool:
         return False
+
+    def parts(self, shape: Shape, places: Places, most: Most | None) -> list[LayerPart]:
+        nest = self.nest(shape, places)
+        if most is not None:
+            nest = replace(nest, starts={**nest.starts, "weight": 0, "constant": 0})
+        weights, constants = range(self.weight_words(shape)), range(len(self.bias(shape)))
+        return [LayerPart(nest, *self.passes(shape), weights, constants)]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LookupLayer(RowLayer):
+    """A row of a table, of which each is a pixel of the codes: weights begin at the chosen one."""
 
     def _row_words(self, shape: Shape) -> int:
         """Return the words from a row to the next one, a power of two."""
@@ -241,13 +253,6 @@ class LookupLayer(ConstantLayer):
         padded = np.pad(rows, ((0, 0), (0, count - rows.shape[1])))
         words[:, 0] = padded.reshape(-1, shape.lanes)
         return words
-
-    def parts(self, shape: Shape, places: Places, most: Most | None) -> list[LayerPart]:
-        nest = self.nest(shape, places)
-        if most is not None:
-            nest = replace(nest, starts={**nest.starts, "weight": 0, "constant": 0})
-        weights, constants = range(self.weight_words(shape)), range(len(self.bias(shape)))
-        return [LayerPart(nest, *self.passes(shape), weights, constants)]
 
     def records(self, shape: Shape) -> tuple[Record, ...]:
         own = self.place.record(self._row_words(shape), moves_weight=1)

@@ -361,10 +361,6 @@ class ContractionLayer(EngineLayer):
     def part_operand(self, n: int) -> str:
         return self.operand if n % 2 or self.stays else self.second
 
-    def weight_words(self, shape: Shape) -> int:
-        del shape
-        return 0
-
     def weights(self, shape: Shape) -> NDArray[np.int64]:
         return np.zeros((0, *shape.multipliers), np.int64)
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.engine.layers.constant import ConstantLayer, LookupLayer
-from nnef_hw.engine.layers.formats import Most, Places, Shape
+from nnef_hw.engine.layers.constant import LookupLayer, RowLayer
+from nnef_hw.engine.layers.formats import Shape
 from nnef_hw.engine.layers.layer import EngineLayer
-from nnef_hw.engine.layers.nest import LayerPart
 from nnef_hw.engine.layers.place import Place
 from nnef_hw.parts.engine.program import BEAT_BITS
 from nnef_hw.parts.engine.sizes import CODE_BITS
@@ -20,7 +19,7 @@ __all__ = ["AddressedRowLayer", "address_tables"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class AddressedRowLayer(ConstantLayer):
+class AddressedRowLayer(RowLayer):
     """A row of a table: its weights are what the reader of the memory finds at an integer.
 
     Parameters
@@ -31,18 +30,7 @@ class AddressedRowLayer(ConstantLayer):
         The table's codes, [rows, channels]; ``codes`` are those of the first row.
     """
 
-    label = "lookup"
-
-    place: Place
     rows: NDArray[np.int64]
-
-    @property
-    def may_add(self) -> bool:
-        return self.residual is None and self.table is None
-
-    @property
-    def has_narrow_weights(self) -> bool:
-        return False
 
     @property
     def addressed(self) -> Place:
@@ -51,13 +39,6 @@ class AddressedRowLayer(ConstantLayer):
     @property
     def parameters(self) -> int:
         return self.rows.size
-
-    def parts(self, shape: Shape, places: Places, most: Most | None) -> list[LayerPart]:
-        nest = self.nest(shape, places)
-        if most is not None:
-            nest = replace(nest, starts={**nest.starts, "weight": 0, "constant": 0})
-        weights, constants = range(self.weight_words(shape)), range(len(self.bias(shape)))
-        return [LayerPart(nest, *self.passes(shape), weights, constants)]
 
     def row_beats(self, shape: Shape, beats: int) -> NDArray[np.uint16]:
         """Return the rows as beats of the stream, [rows, beats]; ``beats`` are those of a word."""

@@ -98,10 +98,6 @@ class MatrixFill(EngineLayer):
         del shape
         return PASS_LEVEL
 
-    def weight_words(self, shape: Shape) -> int:
-        del shape
-        return 0
-
     def weights(self, shape: Shape) -> NDArray[np.int64]:
         return np.zeros((0, *shape.multipliers), np.int64)
 
