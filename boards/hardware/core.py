@@ -5,7 +5,7 @@ from functools import partial
 
 from amaranth import *
 from amaranth.lib import stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In
 
 from nnef_hw.boards.hardware.beats import BeatSerializer, beat_bytes
 from nnef_hw.boards.hardware.clocks import BOARD_DOMAIN
@@ -22,21 +22,20 @@ from nnef_hw.boards.hardware.frames import (
 )
 from nnef_hw.boards.hardware.link import PacketLink
 from nnef_hw.boards.hardware.loader import ImageLoader
-from nnef_hw.boards.hardware.phy import MIN_BYTE_CYCLES, CorePins
+from nnef_hw.boards.hardware.phy import MIN_BYTE_CYCLES, PinnedCore
 from nnef_hw.boards.hardware.replay import Replayer
 from nnef_hw.boards.hardware.tokens.writer import TextWriter
 from nnef_hw.boards.interfaces import DEFAULT_LINK
 from nnef_hw.host.protocol import LOST_BITS, RATIO_CYCLES, identity_payload
 from nnef_hw.rtl.base.reset import WithReset
 from nnef_hw.rtl.streams.fork import Fork
-from nnef_hw.rtl.streams.stream import Fifo
 
 __all__ = ["LinkedCore"]
 
 IDLE_SECONDS = 0.01
 
 
-class LinkedCore(wiring.Component):
+class LinkedCore(PinnedCore):
     """Serve an accelerator to a host over a few wires, by the protocol of docs/protocol.md.
 
     This is what is simulated when a board is: the board's top adds only the clock and the reset.
@@ -111,7 +110,6 @@ class LinkedCore(wiring.Component):
         sinks=None, loop=None, manifest_hash, frames=None, queues=None, layers=0, batch=1,
         long_wires=False, idle_cycles=None,
     ):
-        self.accelerator = accelerator
         self.has_own_clock = has_own_clock
         self.long_wires = long_wires
         self.with_replay = frames is not None
@@ -150,27 +148,16 @@ class LinkedCore(wiring.Component):
         self.idle_cycles = idle_cycles
         self.latency = self.phy.latency + PacketLink.latency + 1
         self.with_image = "image" in accelerator.signature.members
-        self.sources = {name: _made(source, clk_hz, self.layouts[name])
-                        for name, source in sources.items()}
-        self.losing = [self.sources[name] for name, x in sources.items() if not x.waits]
+        ends = self._make_ends(accelerator, clk_hz, sources, sinks)
         # what does not wait for the host must not wait for its reader either
         self.gated = {} if all(x.waits for x in sources.values()) else {
             name: beats for name, beats in frames.items() if name[0] == "o"}
-        self.sinks = {name: [_made(sink, clk_hz, self.layouts[name]) for sink in found]
-                      for name, found in sinks.items()}
-        needs_time = [x.title for x in (*sources.values(), *(y for x in sinks.values() for y in x))
-                      if x.keeps_time]
+        needs_time = [interface.title for interface, _ in ends if interface.keeps_time]
         if has_own_clock and needs_time:
             raise ValueError(f"{needs_time} need a clock that is known before routing")
         self.is_crossed = has_own_clock and link.keeps_time
-        made = [(link, self.phy), *zip(sources.values(), self.sources.values(), strict=True)]
-        for name, found in sinks.items():
-            made += zip(found, self.sinks[name], strict=True)
-        self.joined = CorePins(accelerator, made)
-        self.pins, self.pads = self.joined.pins, self.joined.pads
-        self.wires = self.joined.wires
-        super().__init__({"reset": In(1), **({"board_reset": In(1)} if has_own_clock else {}),
-                          **self.pins, "led": Out(1), **self.joined.pad_ports})
+        super().__init__(accelerator, [(link, self.phy), *ends],
+                         **({"board_reset": In(1)} if has_own_clock else {}))
 
     def elaborate(self, platform):
         m = Module()
@@ -185,20 +172,12 @@ class LinkedCore(wiring.Component):
             long_wires=self.long_wires)
         m.submodules.link = WithReset(link, self.reset)
         self._join(m, link)
-        self.joined.connect(m, self)
+        self._connect_pins(m)
 
         accelerator = self.accelerator
         if self.pads:
             m.d.comb += link.memory_error.eq(accelerator.memory_error)
-        if "restart" in accelerator.signature.members:
-            m.submodules.accelerator = accelerator
-            m.d.comb += [
-                accelerator.restart.eq(link.abort),
-                link.restarted.eq(accelerator.restarted),
-            ]
-        else:
-            m.submodules.accelerator = WithReset(accelerator, link.abort)
-            m.d.comb += link.restarted.eq(link.abort)
+        m.d.comb += link.restarted.eq(self._add_accelerator(m, link.abort))
         # what is before the accelerator restarts ahead of it, what is behind it after it
         ahead, behind = (partial(WithReset, reset=x) for x in (link.abort, link.restarted))
         counters = InferenceCounters(len(self.inputs), len(self.outputs), self.batch)
@@ -278,14 +257,11 @@ class LinkedCore(wiring.Component):
             wiring.connect(m, origin, crossing.i)
             wiring.connect(m, crossing.o, end)
 
-    def _hop(self, m, restart, name, origin):
-        """Return a stream behind registers, if it comes from afar."""
-        if not self.long_wires:
-            return origin
-        m.submodules[f"{name}_hop"] = restart(hop := Fifo(origin.payload.shape()))
-        wiring.connect(m, origin, hop.i)
-        self.waiting.append(hop.o.valid)
-        return hop.o
+    def _hop(self, m, resets, name, origin):
+        hop = super()._hop(m, resets, name, origin)
+        if self.long_wires:
+            self.waiting.append(hop.valid)
+        return hop
 
     def _sources(self, m, restart, link):
         """Return the beats of all inputs, as a stream for each."""
@@ -442,8 +418,3 @@ class LinkedCore(wiring.Component):
             m.d.comb += other.ready.eq(1)
         part(m, texts, whole, sink, other)
         return whole
-
-
-def _made(interface, clk_hz, layout):
-    """Return the component of a source or a sink."""
-    return interface.hardware_class()(layout, **interface.parameters(clk_hz))

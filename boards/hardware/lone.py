@@ -3,9 +3,8 @@
 
 from amaranth import *
 from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
 
-from nnef_hw.boards.hardware.phy import CorePins
+from nnef_hw.boards.hardware.phy import PinnedCore, refuse_more
 from nnef_hw.errors import TargetError
 from nnef_hw.rtl.base.reset import WithReset
 from nnef_hw.rtl.streams.fork import Fork
@@ -13,7 +12,7 @@ from nnef_hw.rtl.streams.fork import Fork
 __all__ = ["LoneCore"]
 
 
-class LoneCore(wiring.Component):
+class LoneCore(PinnedCore):
     """Let sensors feed an accelerator, and sinks take its results: nobody else takes part.
 
     Parameters
@@ -57,45 +56,23 @@ class LoneCore(wiring.Component):
         self, accelerator, *, clk_hz, link, sources, sinks, frames, manifest_hash=b"",
         long_wires=False, queues=None, **others
     ):
-        others = {name: value for name, value in others.items() if value and value != 1}
-        if others:
-            raise ValueError(f"without a host there is nothing for {', '.join(others)}")
-        if "image" in accelerator.signature.members:
-            raise TargetError(
-                "without a link nobody fills a memory with the weights",
-                remedy="choose a board whose weights are in the FPGA or in its flash")
-        self.accelerator = accelerator
+        refuse_more(accelerator, others, there_is="without a host there is",
+                    nobody_fills="without a link nobody fills")
         self.outputs = [name for name in frames if name[0] == "o"]
         lone = [name for name in frames if name[0] == "i" and name not in sources]
         if lone:
             raise TargetError(
                 f"without a link nobody feeds {len(lone)} of the network's inputs",
                 remedy="give each a --source, or use --link uart")
-        layouts = {name: getattr(accelerator, name).payload.shape() for name in frames}
-        self.layouts = layouts
-        self.sources = {name: _made(x, clk_hz, layouts[name]) for name, x in sources.items()}
-        self.losing = [self.sources[name] for name, x in sources.items() if not x.waits]
-        self.sinks = {name: [_made(x, clk_hz, layouts[name]) for x in found]
-                      for name, found in sinks.items()}
-        made = [*zip(sources.values(), self.sources.values(), strict=True)]
-        for name, found in sinks.items():
-            made += zip(found, self.sinks[name], strict=True)
-        self.joined = CorePins(accelerator, made)
-        self.pins, self.pads = self.joined.pins, self.joined.pads
-        self.wires = self.joined.wires
-        super().__init__({"reset": In(1), **self.pins, "led": Out(1), **self.joined.pad_ports})
+        super().__init__(accelerator, self._make_ends(accelerator, clk_hz, sources, sinks))
 
     def elaborate(self, platform):
         m = Module()
-        self.joined.connect(m, self)
+        self._connect_pins(m)
         accelerator = self.accelerator
         restart = Signal(init=1)
         m.d.sync += restart.eq(self.reset)
-        if "restart" in accelerator.signature.members:
-            m.submodules.accelerator = accelerator
-            m.d.comb += accelerator.restart.eq(restart)
-        else:
-            m.submodules.accelerator = WithReset(accelerator, restart)
+        self._add_accelerator(m, restart)
         for name, source in self.sources.items():
             m.submodules[f"{name}_source"] = WithReset(source, restart)
             wiring.connect(m, source.o, getattr(accelerator, name))
@@ -132,13 +109,8 @@ class LoneCore(wiring.Component):
         elif len(sinks) == 1:
             wiring.connect(m, result, sinks[0].i)
         else:
-            fork = Fork(self.layouts[name], branches=len(sinks))
+            fork = Fork(result.payload.shape(), branches=len(sinks))
             m.submodules[f"{name}_fork"] = WithReset(fork, restart)
             wiring.connect(m, result, fork.i)
             for n, sink in enumerate(sinks):
                 wiring.connect(m, getattr(fork, f"o{n}"), sink.i)
-
-
-def _made(interface, clk_hz, layout):
-    """Return the component of a source or a sink."""
-    return interface.hardware_class()(layout, **interface.parameters(clk_hz))

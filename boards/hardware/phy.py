@@ -20,9 +20,12 @@ from amaranth.lib.wiring import In, Out
 
 from nnef_hw.boards.hardware.uart import UartReceiver, UartTransmitter, receiver_latency
 from nnef_hw.boards.interfaces import Direction, PinUse
+from nnef_hw.errors import TargetError
+from nnef_hw.rtl.base.reset import WithReset
 from nnef_hw.rtl.readers.pads import connect_pads, pad_ports
+from nnef_hw.rtl.streams.stream import Fifo
 
-__all__ = ["MIN_BYTE_CYCLES", "CorePins", "UartPhy", "pin_members"]
+__all__ = ["MIN_BYTE_CYCLES", "PinnedCore", "UartPhy", "pin_members", "refuse_more"]
 
 MIN_BYTE_CYCLES = 16
 
@@ -52,8 +55,19 @@ def pin_members(interface, component):
     return members
 
 
-class CorePins:
-    """Pins and pads of a board's core, each with the component inside that it belongs to.
+def refuse_more(accelerator, others, *, there_is, nobody_fills):
+    """Refuse arguments that only a :class:`.LinkedCore` has, and a memory for a host to fill."""
+    others = {name: value for name, value in others.items() if value and value != 1}
+    if others:
+        raise ValueError(f"{there_is} nothing for {', '.join(others)}")
+    if "image" in accelerator.signature.members:
+        raise TargetError(
+            f"{nobody_fills} a memory with the weights",
+            remedy="choose a board whose weights are in the FPGA or in its flash")
+
+
+class PinnedCore(wiring.Component):
+    """A board's core: an accelerator, and components whose pins and pads are the core's.
 
     Parameters
     ----------
@@ -61,6 +75,8 @@ class CorePins:
         May have ``pads`` of memories.
     made : Iterable[tuple[Interface, wiring.Component]]
         Every interface, and its component.
+    more
+        Members of the core besides those of all cores.
 
     Attributes
     ----------
@@ -77,7 +93,7 @@ class CorePins:
         If two interfaces have a pin of the same name.
     """
 
-    def __init__(self, accelerator, made):
+    def __init__(self, accelerator, made, **more):
         self.accelerator = accelerator
         self.pads = getattr(accelerator, "pads", ())
         self.pins, self.wires, self._owners = {}, {}, {}
@@ -88,20 +104,51 @@ class CorePins:
             self.pins |= members
             self._owners |= dict.fromkeys(members, component)
             self.wires |= dict.fromkeys(getattr(component, "pads", ()), component)
+        super().__init__({"reset": In(1), **more, **self.pins, "led": Out(1),
+                          **pad_ports((*self.pads, *self.wires))})
 
-    @property
-    def pad_ports(self):
-        """Members of the core for all pads."""
-        return pad_ports((*self.pads, *self.wires))
+    def _make_ends(self, accelerator, clk_hz, sources, sinks):
+        """Make the components of sources and sinks; return each with its interface."""
+        made = []
 
-    def connect(self, m, core):
-        """Connect the core's members to what they belong to."""
+        def component(interface, name):
+            layout = getattr(accelerator, name).payload.shape()
+            found = interface.hardware_class()(layout, **interface.parameters(clk_hz))
+            made.append((interface, found))
+            return found
+
+        self.sources = {name: component(source, name) for name, source in sources.items()}
+        self.losing = [self.sources[name] for name, x in sources.items() if not x.waits]
+        self.sinks = {name: [component(sink, name) for sink in found]
+                      for name, found in sinks.items()}
+        return made
+
+    def _connect_pins(self, m):
+        """Connect pins and pads to what they belong to."""
         for name, member in self.pins.items():
-            inner, outer = getattr(self._owners[name], name), getattr(core, name)
+            inner, outer = getattr(self._owners[name], name), getattr(self, name)
             m.d.comb += inner.eq(outer) if member.flow == In else outer.eq(inner)
-        connect_pads(m, self.pads, self.accelerator, core)
+        connect_pads(m, self.pads, self.accelerator, self)
         for group, component in self.wires.items():
-            connect_pads(m, [group], component, core)
+            connect_pads(m, [group], component, self)
+
+    def _add_accelerator(self, m, restart):
+        """Add the accelerator, which a signal restarts; return when it has."""
+        accelerator = self.accelerator
+        if "restart" in accelerator.signature.members:
+            m.submodules.accelerator = accelerator
+            m.d.comb += accelerator.restart.eq(restart)
+            return accelerator.restarted
+        m.submodules.accelerator = WithReset(accelerator, restart)
+        return restart
+
+    def _hop(self, m, resets, name, origin):
+        """Return a stream behind registers, if it comes from afar."""
+        if not self.long_wires:
+            return origin
+        m.submodules[f"{name}_hop"] = resets(hop := Fifo(origin.payload.shape()))
+        wiring.connect(m, origin, hop.i)
+        return hop.o
 
 
 class UartPhy(wiring.Component):

@@ -1,22 +1,21 @@
 # amaranth: UnusedElaboratable=no
 """The accelerator and MLPerf Tiny's protocol: everything on a board but pins and clock."""
 
+from functools import partial
+
 from amaranth import *
 from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
 
 from nnef_hw.boards.hardware.mlperf.engine import RunEngine
 from nnef_hw.boards.hardware.mlperf.program import Condition, runner_program
 from nnef_hw.boards.hardware.mlperf.sequencer import Sequencer
-from nnef_hw.boards.hardware.phy import CorePins
-from nnef_hw.errors import TargetError
+from nnef_hw.boards.hardware.phy import PinnedCore, refuse_more
 from nnef_hw.rtl.base.reset import WithReset
-from nnef_hw.rtl.streams.stream import Fifo
 
 __all__ = ["RunnerCore"]
 
 
-class RunnerCore(wiring.Component):
+class RunnerCore(PinnedCore):
     """Answer MLPerf Tiny's runner: keep an input, run it as often as it asks, print the result.
 
     An inference begins when the one before has ended, as in the benchmark's own harness. What is
@@ -71,19 +70,11 @@ class RunnerCore(wiring.Component):
     ):
         if list(frames) != ["i", "o"]:
             raise ValueError(f"the protocol carries one input and one output, not {list(frames)}")
-        others = {name: value for name, value in others.items() if value and value != 1}
-        if others:
-            raise ValueError(f"the protocol has nothing for {', '.join(others)}")
-        if "image" in accelerator.signature.members:
-            raise TargetError(
-                "the link mlperf cannot fill a memory with the weights",
-                remedy="choose a board whose weights are in the FPGA or in its flash")
-        self.accelerator = accelerator
+        refuse_more(accelerator, others, there_is="the protocol has",
+                    nobody_fills="the link mlperf cannot fill")
         self.long_wires = long_wires
         self.phy = link.hardware_class()(**link.parameters(clk_hz))
-        self.joined = CorePins(accelerator, [(link, self.phy)])
-        self.pins, self.pads = self.joined.pins, self.joined.pads
-        self.wires = self.joined.wires
+        super().__init__(accelerator, [(link, self.phy)])
         facts = link.facts(clk_hz)
         self.engine = RunEngine(
             accelerator.i.payload.shape(), accelerator.o.payload.shape(), facts,
@@ -93,18 +84,18 @@ class RunnerCore(wiring.Component):
             is_distance=facts.formats.distance is not None,
             with_memory=bool(self.pads)))
         self.latency = self.phy.latency + Sequencer.latency
-        super().__init__({"reset": In(1), **self.pins, "led": Out(1), **self.joined.pad_ports})
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.phy = WithReset(self.phy, self.reset)
-        self.joined.connect(m, self)
+        resets = partial(WithReset, reset=self.reset)
+        m.submodules.phy = resets(self.phy)
+        self._connect_pins(m)
         sequencer = self.sequencer
-        m.submodules.sequencer = WithReset(sequencer, self.reset)
+        m.submodules.sequencer = resets(sequencer)
         wiring.connect(m, self.phy.o, sequencer.i_rx)
         wiring.connect(m, sequencer.o_tx, self.phy.i)
         engine = self.engine
-        m.submodules.engine = WithReset(engine, self.reset)
+        m.submodules.engine = resets(engine)
         m.d.comb += [
             engine.action.eq(sequencer.action),
             engine.nibble.eq(sequencer.nibble),
@@ -118,21 +109,9 @@ class RunnerCore(wiring.Component):
             m.d.comb += engine.memory_error.eq(accelerator.memory_error)
         restart = Signal(init=1)
         m.d.sync += restart.eq(self.reset)
-        if "restart" in accelerator.signature.members:
-            m.submodules.accelerator = accelerator
-            m.d.comb += accelerator.restart.eq(restart)
-        else:
-            m.submodules.accelerator = WithReset(accelerator, restart)
-        wiring.connect(m, self._hop(m, "i", engine.o), accelerator.i)
-        wiring.connect(m, self._hop(m, "o", accelerator.o), engine.i)
+        self._add_accelerator(m, restart)
+        wiring.connect(m, self._hop(m, resets, "i", engine.o), accelerator.i)
+        wiring.connect(m, self._hop(m, resets, "o", accelerator.o), engine.i)
         m.d.comb += self.led.eq(engine.facts[Condition.RUNNING])
         return m
-
-    def _hop(self, m, name, origin):
-        """Return a stream behind registers, if it comes from afar."""
-        if not self.long_wires:
-            return origin
-        m.submodules[f"{name}_hop"] = WithReset(hop := Fifo(origin.payload.shape()), self.reset)
-        wiring.connect(m, origin, hop.i)
-        return hop.o
 

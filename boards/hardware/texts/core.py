@@ -1,17 +1,16 @@
 # amaranth: UnusedElaboratable=no
 """The accelerator and a line of texts: everything on a board but pins and clock."""
 
+from functools import partial
+
 from amaranth import *
 from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
 
 from nnef_hw.boards.hardware.crc import SerialCrc
-from nnef_hw.boards.hardware.phy import CorePins
+from nnef_hw.boards.hardware.phy import PinnedCore, refuse_more
 from nnef_hw.boards.hardware.tokens.writer import TextWriter
-from nnef_hw.errors import TargetError
 from nnef_hw.host.protocol import LINE_ANSWER, LINE_HASH_BYTES
 from nnef_hw.rtl.base.reset import WithReset
-from nnef_hw.rtl.streams.stream import Fifo
 
 __all__ = ["TextCore"]
 
@@ -19,7 +18,7 @@ IDLE_SECONDS = 0.05
 """Silence of a host at least behind which an unfinished text is forgotten."""
 
 
-class TextCore(wiring.Component):
+class TextCore(PinnedCore):
     """Let an accelerator write texts that come over two wires, by docs/protocol.md, section 9.
 
     Parameters
@@ -71,14 +70,9 @@ class TextCore(wiring.Component):
         self, accelerator, *, clk_hz, link, loop, frames, manifest_hash, long_wires=False,
         idle_cycles=None, **others
     ):
-        others = {name: value for name, value in others.items() if value and value != 1}
-        if others:
-            raise ValueError(f"a line of texts has nothing for {', '.join(others)}")
-        if "image" in accelerator.signature.members:
-            raise TargetError(
-                f"the {link.title} cannot fill a memory with the weights",
-                remedy="choose a board whose weights are in the FPGA or in its flash")
-        self.accelerator, self.loop, self.long_wires = accelerator, loop, long_wires
+        refuse_more(accelerator, others, there_is="a line of texts has",
+                    nobody_fills=f"the {link.title} cannot fill")
+        self.loop, self.long_wires = loop, long_wires
         inputs = {name for name in frames if name[0] == "i"}
         if loop is None or set(loop.inputs) != inputs:
             raise ValueError(f"a line of texts needs a loop that feeds {sorted(inputs)}")
@@ -92,16 +86,14 @@ class TextCore(wiring.Component):
                              f"{self.idle_cycles}")
         self.latency = self.phy.latency + 2
         self.layouts = {name: getattr(accelerator, name).payload.shape() for name in frames}
-        self.joined = CorePins(accelerator, [(link, self.phy)])
-        self.pins, self.pads = self.joined.pins, self.joined.pads
-        self.wires = self.joined.wires
-        super().__init__({"reset": In(1), **self.pins, "led": Out(1), **self.joined.pad_ports})
+        super().__init__(accelerator, [(link, self.phy)])
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.phy = WithReset(self.phy, self.reset)
+        resets = partial(WithReset, reset=self.reset)
+        m.submodules.phy = resets(self.phy)
         phy = self.phy
-        self.joined.connect(m, self)
+        self._connect_pins(m)
         accelerator = self.accelerator
         writer = TextWriter(self.loop, self.layouts, is_plain=True)
         m.submodules.writer = writer
@@ -112,15 +104,7 @@ class TextCore(wiring.Component):
         taken = Signal()
         m.d.comb += taken.eq(phy.o.valid & writer.i.ready)
         m.d.sync += restart.eq(forget | taken & writer.fresh)
-        if "restart" in accelerator.signature.members:
-            m.submodules.accelerator = accelerator
-            m.d.comb += [
-                accelerator.restart.eq(restart),
-                writer.restarted.eq(accelerator.restarted),
-            ]
-        else:
-            m.submodules.accelerator = WithReset(accelerator, restart)
-            m.d.comb += writer.restarted.eq(restart)
+        m.d.comb += writer.restarted.eq(self._add_accelerator(m, restart))
         idle = Signal(range(self.idle_cycles + 1))
         m.d.sync += [
             idle.eq(Mux(phy.o.valid | writer.fresh | ~writer.i.ready, 0, idle + 1)),
@@ -144,12 +128,12 @@ class TextCore(wiring.Component):
         ]
         self._answer(m, writer, crc)
         for name in self.loop.inputs:
-            wiring.connect(m, self._hop(m, name, getattr(writer, self._port(name))),
+            wiring.connect(m, self._hop(m, resets, name, getattr(writer, self._port(name))),
                            getattr(accelerator, name))
         for name in self.outputs:
             given = getattr(accelerator, name)
             if name == self.loop.scores:
-                wiring.connect(m, self._hop(m, name, given), writer.i_scores)
+                wiring.connect(m, self._hop(m, resets, name, given), writer.i_scores)
             else:
                 m.d.comb += given.ready.eq(1)
         return m
@@ -175,11 +159,3 @@ class TextCore(wiring.Component):
                 m.d.sync += answering.eq(0)
         with m.If(writer.headed):
             m.d.sync += [answering.eq(1), index.eq(0)]
-
-    def _hop(self, m, name, origin):
-        """Return a stream behind registers, if it comes from afar."""
-        if not self.long_wires:
-            return origin
-        m.submodules[f"{name}_hop"] = WithReset(hop := Fifo(origin.payload.shape()), self.reset)
-        wiring.connect(m, origin, hop.i)
-        return hop.o
