@@ -1,10 +1,11 @@
 """A wire that several pull low, and a resistor pulls up: one pin, two signals of the design."""
 
+from contextlib import contextmanager
 from pathlib import Path
 
 from nnef_hw.rtl.readers.pads import Pads
 
-__all__ = ["OpenDrainPads", "open_drain_verilog"]
+__all__ = ["OpenDrainPads", "open_drain_verilog", "quarters"]
 
 MODULE = Path(__file__).with_name("open_drain.v")
 
@@ -12,6 +13,18 @@ MODULE = Path(__file__).with_name("open_drain.v")
 def open_drain_verilog():
     """Return the module."""
     return MODULE.read_text()
+
+
+@contextmanager
+def quarters(m, phase, *earlier):
+    """Assign to a wire in each of the first quarters of a bit; what stands inside is the last's."""
+    m.d.sync += phase.eq(phase + 1)
+    with m.Switch(phase):
+        for n, assignment in enumerate(earlier):
+            with m.Case(n):
+                m.d.sync += assignment
+        with m.Case(len(earlier)):
+            yield
 
 
 class OpenDrainPads(Pads):

@@ -4,6 +4,7 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from nnef_hw.boards.hardware.cameras.open_drain import quarters
 from nnef_hw.boards.interfaces.cameras.camera import PAUSE
 
 __all__ = ["RegisterSequencer"]
@@ -115,22 +116,15 @@ class RegisterSequencer(wiring.Component):
                                 m.d.sync += ninth.eq(0)
                                 with m.If(bad | (left == 0)):
                                     m.next = "STOP"
-                with m.State("STOP"):
-                    m.d.sync += phase.eq(phase + 1)
-                    with m.Switch(phase):
-                        with m.Case(0):
-                            m.d.sync += self.sda_low.eq(1)
-                        with m.Case(1):
-                            m.d.sync += self.scl.eq(1)
-                        with m.Case(2):
-                            m.d.sync += self.sda_low.eq(0)
-                        with m.Case(3):
-                            m.next = "NEXT"
-                            with m.If(bad):
-                                m.d.sync += [self.failed.eq(1), index.eq(0)]
-                                m.next = "WAIT"
-                            with m.Elif(is_last):
-                                m.d.sync += [self.done.eq(1), self.failed.eq(0)]
-                            with m.Else():
-                                m.d.sync += index.eq(following)
+                with m.State("STOP"), quarters(
+                    m, phase, self.sda_low.eq(1), self.scl.eq(1), self.sda_low.eq(0)
+                ):
+                    m.next = "NEXT"
+                    with m.If(bad):
+                        m.d.sync += [self.failed.eq(1), index.eq(0)]
+                        m.next = "WAIT"
+                    with m.Elif(is_last):
+                        m.d.sync += [self.done.eq(1), self.failed.eq(0)]
+                    with m.Else():
+                        m.d.sync += index.eq(following)
         return m

@@ -6,6 +6,8 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from nnef_hw.boards.hardware.cameras.open_drain import quarters
+
 __all__ = ["RegisterReader"]
 
 
@@ -134,18 +136,11 @@ class RegisterReader(wiring.Component):
                             m.next = "START"
                         with m.Else():
                             m.next = "BITS"
-                with m.State("START"):
-                    m.d.sync += phase.eq(phase + 1)
-                    with m.Switch(phase):
-                        with m.Case(0):
-                            m.d.sync += self.sda_low.eq(0)
-                        with m.Case(1):
-                            m.d.sync += self.scl.eq(1)
-                        with m.Case(2):
-                            m.d.sync += self.sda_low.eq(1)
-                        with m.Case(3):
-                            m.d.sync += self.scl.eq(0)
-                            m.next = "BITS"
+                with m.State("START"), quarters(
+                    m, phase, self.sda_low.eq(0), self.scl.eq(1), self.sda_low.eq(1)
+                ):
+                    m.d.sync += self.scl.eq(0)
+                    m.next = "BITS"
                 with m.State("BITS"):
                     m.d.sync += phase.eq(phase + 1)
                     with m.Switch(phase):
@@ -173,24 +168,17 @@ class RegisterReader(wiring.Component):
                                 with m.Else():
                                     m.d.sync += index.eq(index + 1)
                                     m.next = "NEXT"
-                with m.State("STOP"):
-                    m.d.sync += phase.eq(phase + 1)
-                    with m.Switch(phase):
-                        with m.Case(0):
-                            m.d.sync += self.sda_low.eq(1)
-                        with m.Case(1):
-                            m.d.sync += self.scl.eq(1)
-                        with m.Case(2):
-                            m.d.sync += self.sda_low.eq(0)
-                        with m.Case(3):
-                            m.next = "NEXT"
-                            with m.If(bad):
-                                m.d.sync += [self.failed.eq(1), index.eq(0)]
-                                m.next = "WAIT"
-                            with m.Elif(is_read & ~is_known):
-                                m.d.sync += [self.failed.eq(0), index.eq(first_read)]
-                            with m.Else():
-                                m.d.sync += index.eq(index + 1)
+                with m.State("STOP"), quarters(
+                    m, phase, self.sda_low.eq(1), self.scl.eq(1), self.sda_low.eq(0)
+                ):
+                    m.next = "NEXT"
+                    with m.If(bad):
+                        m.d.sync += [self.failed.eq(1), index.eq(0)]
+                        m.next = "WAIT"
+                    with m.Elif(is_read & ~is_known):
+                        m.d.sync += [self.failed.eq(0), index.eq(first_read)]
+                    with m.Else():
+                        m.d.sync += index.eq(index + 1)
         with m.If(self.begin):
             m.d.sync += wanted.eq(1)
         return m
