@@ -78,8 +78,25 @@ for _sink in (*SINKS, *SOURCES):
         raise TypeError(f"{_sink.__name__} does not say its {', '.join(_sink.__abstractmethods__)}")
 
 
+class _Wish:
+    """Base of what a user asks for: its class, and values of its options."""
+
+    kind: type[ChosenSink | ChosenSource]
+    options: tuple[tuple[str, object], ...]
+
+    @property
+    def luts(self) -> int:
+        """LUTs that are set aside for it."""
+        return self.kind.luts(**dict(self.options))
+
+    @property
+    def title(self) -> str:
+        """Name of the interface in messages."""
+        return f"{self.kind.sort} {self.kind.name}"
+
+
 @dataclass(frozen=True)
-class SinkWish:
+class SinkWish(_Wish):
     """A sink that a user asks for.
 
     Parameters
@@ -97,19 +114,9 @@ class SinkWish:
     options: tuple[tuple[str, object], ...] = ()
 
     @property
-    def luts(self) -> int:
-        """LUTs that are set aside for it."""
-        return self.kind.luts(**dict(self.options))
-
-    @property
     def blocks(self) -> int:
         """Block RAMs that are set aside for it."""
         return self.kind.blocks(**dict(self.options))
-
-    @property
-    def title(self) -> str:
-        """Name of the sink in messages."""
-        return f"{self.kind.sort} {self.kind.name}"
 
     @property
     def pins(self) -> Mapping[str, PinUse]:
@@ -119,7 +126,7 @@ class SinkWish:
 
 
 @dataclass(frozen=True)
-class SourceWish:
+class SourceWish(_Wish):
     """A source that a user asks for.
 
     Parameters
@@ -137,19 +144,9 @@ class SourceWish:
     options: tuple[tuple[str, object], ...] = ()
 
     @property
-    def luts(self) -> int:
-        """LUTs that are set aside for it."""
-        return self.kind.luts(**dict(self.options))
-
-    @property
     def blocks(self) -> int:
         """Block RAMs that are set aside for it."""
         return self.kind.bram
-
-    @property
-    def title(self) -> str:
-        """Name of the source in messages."""
-        return f"{self.kind.sort} {self.kind.name}"
 
     @property
     def pins(self) -> Mapping[str, PinUse]:
