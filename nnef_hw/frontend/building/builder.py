@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -12,7 +13,7 @@ from nnef_hw.ir import Graph, Node, State, Tensor, verify
 from nnef_hw.reference.real.program import as_array
 from nnef_hw.reference.real.registry import Evaluation, evaluate
 
-__all__ = ["Builder"]
+__all__ = ["Builder", "identifier", "without_unused"]
 
 DTYPES = {"b": "logical", "i": "integer", "u": "integer", "f": "scalar"}
 """NNEF data-type by NumPy's kind."""
@@ -186,3 +187,20 @@ class Builder:
             self.add(Tensor(x.name, x.shape, x.dtype, value.reshape(x.shape), location=x.location))
             for x, value in zip(results, values, strict=True)
         ]
+
+
+def identifier(name: str) -> str:
+    """Return a name as NNEF can have it: ``/fc/Gemm_output_0`` becomes ``fc_Gemm_output_0``."""
+    plain = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_") or "value"
+    return f"_{plain}" if plain[0].isdigit() else plain
+
+
+def without_unused(graph: Graph) -> Graph:
+    """Return a graph without nodes whose results nobody reads, such as those of shapes."""
+    used = {*graph.outputs, *(state.result for state in graph.states.values())}
+    nodes = []
+    for node in reversed(graph.nodes):
+        if not used.isdisjoint(node.outputs):
+            used.update(node.inputs)
+            nodes.append(node)
+    return graph.replaced(nodes=tuple(reversed(nodes)))

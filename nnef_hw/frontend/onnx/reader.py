@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from nnef_hw.errors import NnefHwError, raise_all
+from nnef_hw.frontend.building.builder import identifier
 from nnef_hw.frontend.onnx import operators, quantization
 from nnef_hw.frontend.onnx.file.checks import check_structure
 from nnef_hw.frontend.onnx.file.symbols import Symbols, declared_shapes
-from nnef_hw.frontend.onnx.lowering.calls import identifier
 from nnef_hw.frontend.onnx.lowering.function_bodies import FunctionBodies
 from nnef_hw.frontend.onnx.lowering.interface import begin_at, bind_inputs, cut_at
 from nnef_hw.frontend.onnx.lowering.lower import lower

@@ -13,7 +13,7 @@ from nnef_hw.errors import (
     UsageError,
     raise_all,
 )
-from nnef_hw.frontend.building.builder import Builder
+from nnef_hw.frontend.building.builder import Builder, without_unused
 from nnef_hw.frontend.building.whole_steps import whole_steps
 from nnef_hw.frontend.tflite.file.model import (
     FLOAT32,
@@ -97,7 +97,7 @@ class _Lowering:
         raise_all(self._errors)
         outputs = [self._output(index) for index in graph.outputs]
         raise_all(self._errors)
-        built = _without_unused(self._builder.build(list(dict.fromkeys(outputs))))
+        built = without_unused(self._builder.build(list(dict.fromkeys(outputs))))
         is_quantized = any(tensor.data is None and tensor.is_quantized for tensor in graph.tensors)
         return built.replaced(rounding="tflite" if is_quantized else None)
 
@@ -409,14 +409,3 @@ class _Surroundings:
     ) -> list[Value]:
         """Lower operators of a subgraph into a graph of their own."""
         return _Lowering(self._model, graph, builder).part(operators, values, wanted)
-
-
-def _without_unused(graph: Graph) -> Graph:
-    """Drop nodes whose results nobody reads, such as those that computed shapes."""
-    used = {*graph.outputs, *(state.result for state in graph.states.values())}
-    nodes = []
-    for node in reversed(graph.nodes):
-        if not used.isdisjoint(node.outputs):
-            used.update(node.inputs)
-            nodes.append(node)
-    return graph.replaced(nodes=tuple(reversed(nodes)))

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from nnef_hw.frontend.onnx.lowering.calls import identifier
+from nnef_hw.frontend.building.builder import identifier
 from nnef_hw.reference.real.program import Step, as_array
 from nnef_hw.reference.real.quantize import decode
 

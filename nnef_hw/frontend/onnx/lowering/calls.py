@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -11,7 +10,7 @@ from typing import Protocol
 from nnef_hw.arithmetic.arrays import Array
 from nnef_hw.arithmetic.records import AttributeValue
 from nnef_hw.errors import Location, ModelError, UnsupportedError
-from nnef_hw.frontend.building.builder import Builder
+from nnef_hw.frontend.building.builder import Builder, identifier
 from nnef_hw.frontend.building.model_file import MAX_VOLUME
 from nnef_hw.frontend.onnx.file.model import (
     Constant,
@@ -25,7 +24,7 @@ from nnef_hw.frontend.onnx.lowering.element_types import cast, contains
 from nnef_hw.ir import Tensor
 from nnef_hw.ir.quantization import rearranged
 
-__all__ = ["OnnxCall", "Operand", "Value", "identifier"]
+__all__ = ["OnnxCall", "Operand", "Value"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,12 +90,6 @@ class Surroundings(Protocol):
 
     def captured(self, graph: OnnxGraph) -> dict[str, Value]:
         """Return the values from outside that a subgraph reads."""
-
-
-def identifier(name: str) -> str:
-    """Return a name as NNEF can have it: ``/fc/Gemm_output_0`` becomes ``fc_Gemm_output_0``."""
-    plain = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_") or "value"
-    return f"_{plain}" if plain[0].isdigit() else plain
 
 
 class OnnxCall:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from nnef_hw.errors import UsageError
+from nnef_hw.frontend.building.builder import identifier
 from nnef_hw.frontend.building.model_file import similar_names
 from nnef_hw.frontend.onnx.file.model import (
     Constant,
@@ -18,7 +19,6 @@ from nnef_hw.frontend.onnx.file.model import (
 )
 from nnef_hw.frontend.onnx.file.order import read_names
 from nnef_hw.frontend.onnx.file.symbols import Symbols
-from nnef_hw.frontend.onnx.lowering.calls import identifier
 
 __all__ = ["begin_at", "bind_inputs", "cut_at"]
 

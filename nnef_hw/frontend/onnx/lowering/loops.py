@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nnef_hw.frontend.building.builder import Builder
-from nnef_hw.frontend.onnx.lowering.calls import OnnxCall, Value, identifier
+from nnef_hw.frontend.building.builder import Builder, identifier
+from nnef_hw.frontend.onnx.lowering.calls import OnnxCall, Value
 from nnef_hw.ir import Tensor
 
 __all__ = ["Loop"]

@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 from nnef_hw.errors import Location, ModelError, NnefHwError, UnsupportedError, raise_all
-from nnef_hw.frontend.building.builder import Builder
+from nnef_hw.frontend.building.builder import Builder, identifier, without_unused
 from nnef_hw.frontend.building.whole_steps import whole_steps
 from nnef_hw.frontend.onnx.file.declarations import home_domain, way_out
 from nnef_hw.frontend.onnx.file.model import (
@@ -24,7 +24,7 @@ from nnef_hw.frontend.onnx.file.model import (
     as_data,
 )
 from nnef_hw.frontend.onnx.file.symbols import Symbols
-from nnef_hw.frontend.onnx.lowering.calls import OnnxCall, Value, identifier
+from nnef_hw.frontend.onnx.lowering.calls import OnnxCall, Value
 from nnef_hw.frontend.onnx.lowering.function_bodies import (
     FunctionBodies,
     resolved,
@@ -36,7 +36,7 @@ from nnef_hw.frontend.onnx.lowering.quantized import Quantized, codes, lower_nod
 from nnef_hw.frontend.onnx.lowering.refused import OTHER_OPERATORS, grouped, with_cut
 from nnef_hw.frontend.onnx.lowering.registry import lowering_of
 from nnef_hw.frontend.onnx.lowering.requantization import follow
-from nnef_hw.frontend.onnx.lowering.tidy import with_shared_variables, without_unused
+from nnef_hw.frontend.onnx.lowering.tidy import with_shared_variables
 from nnef_hw.ir import Graph, Tensor
 
 __all__ = ["lower"]

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
 from nnef_hw.errors import NnefHwError, UnsupportedError
+from nnef_hw.frontend.building.builder import identifier
 from nnef_hw.frontend.onnx.file.model import Constant, OnnxGraph, OnnxModel, OnnxNode
 from nnef_hw.frontend.onnx.file.order import read_names
-from nnef_hw.frontend.onnx.lowering.calls import identifier
 from nnef_hw.frontend.onnx.lowering.interface import cut_at
 from nnef_hw.ir import Graph
 

@@ -1,4 +1,4 @@
-"""Graphs that were just lowered: without copies of variables, without nodes that nobody reads."""
+"""Graphs that were just lowered: without copies of variables."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from nnef_hw.ir import Graph
 
-__all__ = ["with_shared_variables", "without_unused"]
+__all__ = ["with_shared_variables"]
 
 
 def with_shared_variables(graph: Graph) -> Graph:
@@ -28,14 +28,3 @@ def with_shared_variables(graph: Graph) -> Graph:
         for node in graph.nodes
     )
     return graph.replaced(nodes=nodes)
-
-
-def without_unused(graph: Graph) -> Graph:
-    """Return a graph without nodes whose results nobody reads, such as those of shapes."""
-    used = set(graph.outputs)
-    nodes = []
-    for node in reversed(graph.nodes):
-        if not used.isdisjoint(node.outputs):
-            used.update(node.inputs)
-            nodes.append(node)
-    return graph.replaced(nodes=tuple(reversed(nodes)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
@@ -15,6 +14,7 @@ from nnef_hw.arithmetic.records import AttributeValue
 from nnef_hw.arithmetic.tflite.numerics import tflite_limits
 from nnef_hw.errors import Location, ModelError, UnsupportedError
 from nnef_hw.frontend.building.builder import Builder
+from nnef_hw.frontend.building.builder import identifier as plain_identifier
 from nnef_hw.frontend.building.model_file import MAX_VOLUME
 from nnef_hw.frontend.tflite.file.model import (
     FLOAT32,
@@ -37,9 +37,7 @@ Operand = Value | float
 
 def identifier(name: str) -> str:
     """Return a name as NNEF can have it, of a fused operator its first: ``a/Relu;a/Conv2D``."""
-    first = name.partition(";")[0]
-    plain = re.sub(r"\W+", "_", first, flags=re.ASCII).strip("_") or "value"
-    return f"_{plain}" if plain[0].isdigit() else plain
+    return plain_identifier(name.partition(";")[0])
 
 
 class Surroundings(Protocol):
