@@ -15,14 +15,13 @@ from nnef_hw.arithmetic.numerics import QType, Requant, signed_bits
 from nnef_hw.arithmetic.records import AttributeMap, Fields
 from nnef_hw.arithmetic.tflite.numerics import TfliteRequant
 from nnef_hw.hardware.devices import Device
-from nnef_hw.hardware.geometry.window import Window
 from nnef_hw.parts import Part, WindowPart
 from nnef_hw.parts.arrays.array import DSP_BITS, ArrayPart
 from nnef_hw.parts.arrays.weights import WeightRom
 from nnef_hw.parts.streams.stream import Skid, SumQueue
 from nnef_hw.parts.streams.width import Pack
 from nnef_hw.streaming.layers.kept import depends_on
-from nnef_hw.streaming.layers.layer import Contents, Folding, StreamLayer
+from nnef_hw.streaming.layers.layer import Contents, Folding, WindowLayer
 from nnef_hw.streaming.layers.requantize import (
     RequantizerFolding,
     interval_of,
@@ -95,7 +94,7 @@ F = TypeVar("F", bound=Folding)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class SummingLayer(StreamLayer[F]):
+class SummingLayer(WindowLayer[F]):
     """A layer whose array sums products over windows, and requantizes the sums.
 
     Parameters
@@ -107,14 +106,9 @@ class SummingLayer(StreamLayer[F]):
         What is done to sums; widths of weights and sums.
     """
 
-    window: Window
     requant: Requant | TfliteRequant
     w_bits: int
     acc_bits: int
-
-    @property
-    def image(self) -> Window:
-        return self.window
 
     @property
     def weight_bits(self) -> int:

@@ -16,7 +16,14 @@ from nnef_hw.parts.images.transpose import Transpose
 from nnef_hw.parts.images.upsample import Upsample
 from nnef_hw.parts.streams.concat import Concat, Split
 from nnef_hw.parts.streams.lanes import side_by_side
-from nnef_hw.streaming.layers.layer import AnyContext, Folding, PlainLayer, StreamContext, lowers
+from nnef_hw.streaming.layers.layer import (
+    AnyContext,
+    Folding,
+    PlainLayer,
+    StreamContext,
+    WindowLayer,
+    lowers,
+)
 
 __all__ = [
     "ConcatLayer",
@@ -89,17 +96,12 @@ class SliceLayer(BeatMove):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class PadLayer(BeatMove):
+class PadLayer(WindowLayer[Folding], BeatMove):
     """A border of one code around an image; ``window`` has the image and its padding."""
 
     label = "pad"
 
-    window: Window
     pad_code: int
-
-    @property
-    def image(self) -> Window:
-        return self.window
 
     def cycles(self, folding: Folding, device: Device) -> int:
         del folding, device
@@ -120,17 +122,12 @@ class PadLayer(BeatMove):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class UpsampleLayer(BeatMove):
+class UpsampleLayer(WindowLayer[Folding], BeatMove):
     """Rows and columns of the image of ``window``, several times each."""
 
     label = "upsample"
 
-    window: Window
     factors: tuple[int, int]
-
-    @property
-    def image(self) -> Window:
-        return self.window
 
     def cycles(self, folding: Folding, device: Device) -> int:
         del folding, device
@@ -151,17 +148,12 @@ class UpsampleLayer(BeatMove):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class DepthToSpaceLayer(BeatMove):
+class DepthToSpaceLayer(WindowLayer[Folding], BeatMove):
     """Channels (y, x, c) of the image of ``window``, spread over rows and columns."""
 
     label = "depth_to_space"
 
-    window: Window
     factors: tuple[int, int]
-
-    @property
-    def image(self) -> Window:
-        return self.window
 
     def cycles(self, folding: Folding, device: Device) -> int:
         del folding, device

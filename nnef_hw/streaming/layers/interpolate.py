@@ -11,24 +11,19 @@ from nnef_hw.ir.layers import Interpolate
 from nnef_hw.parts import Part
 from nnef_hw.parts.images.interpolate import TAPS
 from nnef_hw.parts.images.interpolate import Interpolate as InterpolatePart
-from nnef_hw.streaming.layers.layer import Folding, PlainLayer, StreamContext, lowers
+from nnef_hw.streaming.layers.layer import Folding, PlainLayer, StreamContext, WindowLayer, lowers
 
 __all__ = ["InterpolateLayer"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class InterpolateLayer(PlainLayer):
+class InterpolateLayer(WindowLayer[Folding], PlainLayer):
     """Codes at places between the pixels of an image."""
 
     label = "interpolate"
 
-    window: Window
     rows: Places
     columns: Places
-
-    @property
-    def image(self) -> Window:
-        return self.window
 
     def cycles(self, folding: Folding, device: Device) -> int:
         del folding, device

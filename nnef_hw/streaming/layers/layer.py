@@ -27,6 +27,7 @@ __all__ = [
     "StreamLayer",
     "PixelLayer",
     "PlainLayer",
+    "WindowLayer",
     "lowers",
     "size_steps",
 ]
@@ -301,6 +302,17 @@ class PixelLayer(StreamLayer[F]):
     def beats(self) -> int:
         """Beats of the result."""
         return self.pixels * self.channels // self.result_lanes
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class WindowLayer(StreamLayer[F]):
+    """A layer that takes the image of ``window``."""
+
+    window: Window
+
+    @property
+    def image(self) -> Window:
+        return self.window
 
 
 L = TypeVar("L", bound=layers.Layer, covariant=True)

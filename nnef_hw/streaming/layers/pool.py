@@ -23,7 +23,7 @@ from nnef_hw.parts.images.runningpool import RunningMax, RunningPool, RunningSum
 from nnef_hw.parts.streams.lanes import side_by_side
 from nnef_hw.parts.streams.stream import SumQueue
 from nnef_hw.parts.windows.linebuffer import LineBuffer
-from nnef_hw.streaming.layers.layer import AnyLayer, Contents, StreamContext, StreamLayer, lowers
+from nnef_hw.streaming.layers.layer import AnyLayer, Contents, StreamContext, WindowLayer, lowers
 from nnef_hw.streaming.layers.requantize import (
     RequantizerFolding,
     digit_choices,
@@ -56,14 +56,13 @@ class RunningPoolFolding(RequantizerFolding):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _Pool(StreamLayer[F]):
+class _Pool(WindowLayer[F]):
     """Base of pools.
 
     ``positions`` [row, column] tells which mult of ``requant`` a result takes, if it has several.
     Without ``requant`` it is a maximum.
     """
 
-    window: Window
     pad_code: int
     requant: Requant | TfliteRequant | None
     bias: int = 0
@@ -71,10 +70,6 @@ class _Pool(StreamLayer[F]):
     positions: NDArray[np.int64] | None = None
 
     keeps_lanes = True
-
-    @property
-    def image(self) -> Window:
-        return self.window
 
     @property
     def takes_lanes(self) -> bool:
