@@ -1,13 +1,12 @@
 """Depth to space: groups of channels become neighbouring pixels."""
 
 from amaranth import *
-from amaranth.lib import stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib import wiring
 
 from nnef_hw import parts
 from nnef_hw.parts.images.reorder import MEMORY_STAGES
 from nnef_hw.rtl.base.memory import TiledMemory
-from nnef_hw.rtl.streams.stream import beat_layout, elastic_stages
+from nnef_hw.rtl.streams.stream import code_streams, elastic_stages
 
 __all__ = ["DepthToSpace"]
 
@@ -30,8 +29,7 @@ class DepthToSpace(wiring.Component):
 
     def __init__(self, part: parts.DepthToSpace):
         self.part = part
-        beat = stream.Signature(beat_layout(bits=part.bits, signed=part.signed, lanes=1))
-        super().__init__({"i": In(beat), "o": Out(beat)})
+        super().__init__(code_streams(part))
 
     def elaborate(self, platform):
         m = Module()

@@ -1,15 +1,14 @@
 """Bilinear interpolation: codes at places between the pixels of an image."""
 
 from amaranth import *
-from amaranth.lib import stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib import wiring
 
 from nnef_hw import parts
 from nnef_hw.arithmetic.interpolation import FRACTION_BITS
 from nnef_hw.parts.images.interpolate import LINES, SUM_STAGES, TAPS
 from nnef_hw.rtl.base.memory import TiledMemory
 from nnef_hw.rtl.base.primitives import lut_product
-from nnef_hw.rtl.streams.stream import beat_layout
+from nnef_hw.rtl.streams.stream import code_streams
 
 __all__ = ["Interpolate"]
 
@@ -98,8 +97,7 @@ class Interpolate(wiring.Component):
 
     def __init__(self, part: parts.Interpolate):
         self.part = part
-        beat = stream.Signature(beat_layout(bits=part.bits, signed=part.signed, lanes=1))
-        super().__init__({"i": In(beat), "o": Out(beat)})
+        super().__init__(code_streams(part))
 
     def elaborate(self, platform):
         m = Module()

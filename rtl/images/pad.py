@@ -1,11 +1,10 @@
 """Constant padding of rows and columns."""
 
 from amaranth import *
-from amaranth.lib import stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib import wiring
 
 from nnef_hw import parts
-from nnef_hw.rtl.streams.stream import beat_layout
+from nnef_hw.rtl.streams.stream import code_streams
 from nnef_hw.rtl.windows.raster import padded_raster
 
 __all__ = ["Pad"]
@@ -24,8 +23,7 @@ class Pad(wiring.Component):
 
     def __init__(self, part: parts.Pad):
         self.part = part
-        beat = stream.Signature(beat_layout(bits=part.bits, signed=part.signed, lanes=part.lanes))
-        super().__init__({"i": In(beat), "o": Out(beat)})
+        super().__init__(code_streams(part, lanes=part.lanes))
 
     def elaborate(self, platform):
         m = Module()

@@ -12,7 +12,7 @@ from nnef_hw.parts.images.runningpool import AHEAD
 from nnef_hw.rtl.arrays.array import sum_layout
 from nnef_hw.rtl.base.memory import SinglePortMemory, TiledMemory
 from nnef_hw.rtl.base.primitives import masked_sum
-from nnef_hw.rtl.streams.stream import beat_layout
+from nnef_hw.rtl.streams.stream import beat_layout, code_streams
 
 __all__ = ["RunningMax", "RunningSum"]
 
@@ -35,8 +35,7 @@ class RunningMax(wiring.Component):
 
     def __init__(self, part: parts.RunningMax):
         self.reduction = _Reduction(part, Shape(part.result_bits, part.signed))
-        beat = stream.Signature(beat_layout(bits=part.bits, signed=part.signed, lanes=1))
-        super().__init__({"i": In(beat), "o": Out(beat)})
+        super().__init__(code_streams(part))
 
     def elaborate(self, platform):
         m = Module()

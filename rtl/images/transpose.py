@@ -1,13 +1,12 @@
 """Transposition: the codes of an image with its axes in another order."""
 
 from amaranth import *
-from amaranth.lib import stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib import wiring
 
 from nnef_hw import parts
 from nnef_hw.parts.images.reorder import MEMORY_STAGES
 from nnef_hw.rtl.base.memory import TiledMemory
-from nnef_hw.rtl.streams.stream import beat_layout, elastic_stages
+from nnef_hw.rtl.streams.stream import code_streams, elastic_stages
 
 __all__ = ["Transpose"]
 
@@ -28,8 +27,7 @@ class Transpose(wiring.Component):
 
     def __init__(self, part: parts.Transpose):
         self.part = part
-        beat = stream.Signature(beat_layout(bits=part.bits, signed=part.signed, lanes=1))
-        super().__init__({"i": In(beat), "o": Out(beat)})
+        super().__init__(code_streams(part))
 
     def elaborate(self, platform):
         m = Module()

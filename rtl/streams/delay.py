@@ -1,11 +1,10 @@
 """A stream some codes later, as a branch that waits for rows of later steps needs it."""
 
 from amaranth import *
-from amaranth.lib import stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib import wiring
 
 from nnef_hw import parts
-from nnef_hw.rtl.streams.stream import beat_layout
+from nnef_hw.rtl.streams.stream import code_streams
 
 __all__ = ["Delay"]
 
@@ -25,8 +24,7 @@ class Delay(wiring.Component):
 
     def __init__(self, part: parts.Delay):
         self.part = part
-        beat = stream.Signature(beat_layout(bits=part.bits, signed=part.signed, lanes=1))
-        super().__init__({"i": In(beat), "o": Out(beat)})
+        super().__init__(code_streams(part))
 
     def elaborate(self, platform):
         m = Module()

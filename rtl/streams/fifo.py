@@ -1,13 +1,12 @@
 """FIFO in block RAM, for streams that wait long for another one."""
 
 from amaranth import *
-from amaranth.lib import stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib import wiring
 
 from nnef_hw import parts
 from nnef_hw.parts.streams.fifo import FIFO_REGISTERS
 from nnef_hw.rtl.base.memory import TiledMemory
-from nnef_hw.rtl.streams.stream import Fifo, beat_layout, elastic_stages
+from nnef_hw.rtl.streams.stream import Fifo, code_streams, elastic_stages
 
 __all__ = ["BlockFifo", "CutFifo"]
 
@@ -30,8 +29,7 @@ class BlockFifo(wiring.Component):
 
     def __init__(self, part: parts.BlockFifo):
         self.part = part
-        beat = stream.Signature(beat_layout(bits=part.bits, signed=part.signed, lanes=part.lanes))
-        super().__init__({"i": In(beat), "o": Out(beat)})
+        super().__init__(code_streams(part, lanes=part.lanes))
 
     def elaborate(self, platform):
         m = Module()

@@ -1,12 +1,11 @@
 """State of a recurrent network: what a step leaves for the next one."""
 
 from amaranth import *
-from amaranth.lib import stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib import wiring
 
 from nnef_hw import parts
 from nnef_hw.rtl.base.memory import TiledMemory
-from nnef_hw.rtl.streams.stream import beat_layout, beat_words, code_range
+from nnef_hw.rtl.streams.stream import beat_words, code_range, code_streams
 
 __all__ = ["State"]
 
@@ -47,8 +46,7 @@ class State(wiring.Component):
             raise ValueError("State of equal codes has several")
         self.part = part
         self.words = beat_words(codes, bits=part.bits, lanes=part.lanes)
-        beat = stream.Signature(beat_layout(bits=part.bits, signed=part.signed, lanes=part.lanes))
-        super().__init__({"i": In(beat), "o": Out(beat)})
+        super().__init__(code_streams(part, lanes=part.lanes))
 
     def elaborate(self, platform):
         m = Module()

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 from nnef_hw.rtl.base.primitives import own_lut
 
 __all__ = [
-    "Fifo", "beat_layout", "beat_words", "check_limits", "code_range", "code_shape",
+    "Fifo", "beat_layout", "beat_words", "check_limits", "code_range", "code_shape", "code_streams",
     "elastic_stages", "join_beats", "operand_streams",
 ]
 
@@ -51,6 +51,12 @@ def beat_words(codes, *, bits, lanes):
         sum(code << n * bits for n, code in enumerate(below[first:first + lanes]))
         for first in range(0, len(below), lanes)
     ]
+
+
+def code_streams(part, *, lanes=1):
+    """Ports ``i`` and ``o`` of a part that leaves codes in their format."""
+    beat = stream.Signature(beat_layout(bits=part.bits, signed=part.signed, lanes=lanes))
+    return {"i": In(beat), "o": Out(beat)}
 
 
 def operand_streams(part, *, lanes=1):
