@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from amaranth.hdl import signed
 from amaranth.lib import data
-from amaranth.sim import Simulator
 from audio import sounds
+from simulators import run_benches
 from sweeps import few
 
 from nnef_hw.arithmetic.numerics import QType
@@ -61,10 +61,7 @@ def watched(sink, frames, port):
                 found.append(step)
             before = level
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    run_benches(dut, bench)
     return found
 
 

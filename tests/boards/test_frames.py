@@ -8,7 +8,7 @@ import pytest
 from amaranth.hdl import Module, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
-from amaranth.sim import Simulator
+from simulators import run_benches
 
 from nnef_hw.boards.hardware.core import LinkedCore
 from nnef_hw.boards.hardware.counters import InferenceCounters
@@ -178,10 +178,7 @@ def test_frames_are_counted_by_their_first_and_last_tensor():
             frames.append(ctx.get(counters.counts.frames))
             latency.append(ctx.get(counters.counts.latency))
 
-    simulator = Simulator(counters)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    run_benches(counters, bench)
     assert busy == [1, 1, 1, 1, 1, 1, 1, 0]
     assert frames == [0, 0, 0, 0, 0, 0, 1, 2]
     assert latency[-1] == 5

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from amaranth.sim import Simulator
 from audio import sounds
+from simulators import run_benches
 
 from nnef_hw import parts
 from nnef_hw.arithmetic.audio.log_mel import LogMel, choose_log_mel
@@ -71,10 +71,7 @@ def receive(samples, rng, *, edges=1, cycles=4, frame=5, ready=lambda cycle: 1, 
             await ctx.tick()
         lost = ctx.get(receiver.lost)
 
-    simulator = Simulator(receiver)
-    simulator.add_clock(1e-8)
-    simulator.add_testbench(drive)
-    simulator.run()
+    run_benches(receiver, drive, period=1e-8)
     return found, lost, receiver
 
 

@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 from amaranth.sim import Simulator
+from simulators import run_benches
 from two_wire_chip import Chip
 
 from nnef_hw.arithmetic.numerics import QType
@@ -146,10 +147,7 @@ def test_instants_are_lost_as_a_whole():
                 found.append(ctx.get(queue.o.p.data[0]))
             await ctx.tick()
 
-    simulator = Simulator(queue)
-    simulator.add_clock(1e-8)
-    simulator.add_testbench(drive)
-    simulator.run()
+    run_benches(queue, drive, period=1e-8)
     assert found == [n // 6 for n in range(42 * 6)]
 
 

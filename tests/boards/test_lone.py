@@ -8,7 +8,7 @@ import pytest
 from amaranth.hdl import Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
-from amaranth.sim import Simulator
+from simulators import run_benches
 
 from nnef_hw.boards import find_board
 from nnef_hw.boards.hardware.lone import LoneCore
@@ -122,10 +122,7 @@ def test_sinks_show_what_a_sensor_gives(lamps):
         await ctx.tick().repeat(3)
         assert not ctx.get(dut.led)
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    run_benches(dut, bench)
 
 
 def test_what_it_cannot_do_is_refused():

@@ -8,7 +8,7 @@ import pytest
 from amaranth.hdl import Cat, Module, Signal, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
-from amaranth.sim import Simulator
+from simulators import run_benches
 from sweeps import few
 
 from nnef_hw.arithmetic.numerics import QType
@@ -253,7 +253,7 @@ def test_frame_is_given_as_often_as_wanted(rng, channels, lanes):
                     marks.append(ctx.get(store.o.p.last))
                 await ctx.tick()
 
-    simulate(store, bench)
+    run_benches(store, bench)
     assert found == expected * 2
     assert marks == ([0] * (len(expected) - 1) + [1]) * 2
 
@@ -280,7 +280,7 @@ def test_result_is_given_code_by_code(rng, codes, lanes):
                 await ctx.tick()
                 found.append((ctx.get(result.code), ctx.get(result.is_last)))
 
-    simulate(result, bench)
+    run_benches(result, bench)
     expected = [int(code) & 0xFF for frame in frames for code in frame.ravel()[:codes]]
     assert [code for code, _ in found] == expected
     assert [last for _, last in found] == ([0] * (codes - 1) + [1]) * 2
@@ -308,14 +308,7 @@ def test_microseconds(ticks, cycles):
             total += wait
             assert abs(await digits(ctx) - total * ticks // cycles) % 1000 <= 1
 
-    simulate(clock, bench)
-
-
-def simulate(component, bench):
-    simulator = Simulator(component)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    run_benches(clock, bench)
 
 
 class TestFormats:
@@ -503,7 +496,7 @@ class TestFloats:
                 await clear(ctx, calculator)
                 found.append((await read(ctx, calculator, number), ctx.get(calculator.beyond)))
 
-        simulate(calculator, bench)
+        run_benches(calculator, bench)
         mask = (1 << form.bits) - 1
         for number, (code, beyond) in zip(numbers, found, strict=True):
             reals = reading.reals(number.tobytes())
@@ -575,7 +568,7 @@ class TestDistance:
                 await read(ctx, calculator, number)
             runs.extend([await measure(ctx, calculator, codes) for _ in range(2)])
 
-        simulate(calculator, bench)
+        run_benches(calculator, bench)
         for digits, beyond in runs:
             assert beyond == (total >= 10 * unit)
             if not beyond:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from amaranth import ResetInserter, Signal
-from amaranth.sim import Simulator
+from simulators import run_benches
 
 from nnef_hw.arithmetic.audio.pdm import PdmFilter
 from nnef_hw.boards import find_board
@@ -52,10 +52,7 @@ def receive(given, bits, *, edges, cycles, frame=3, ready=lambda cycle: 1, reset
             cycle += 1
         lost = ctx.get(receiver.lost)
 
-    simulator = Simulator(ResetInserter(reset)(receiver))
-    simulator.add_clock(1e-8)
-    simulator.add_testbench(drive)
-    simulator.run()
+    run_benches(ResetInserter(reset)(receiver), drive, period=1e-8)
     return found, taken, lost, receiver
 
 

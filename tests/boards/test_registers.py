@@ -1,7 +1,7 @@
 """The register file against a model of its table, and both front ends under random accesses."""
 
 import pytest
-from amaranth.sim import Simulator
+from simulators import run_benches
 
 from nnef_hw.boards.buses.axi_lite import AxiLite
 from nnef_hw.boards.buses.register_file import RegisterFile
@@ -100,15 +100,7 @@ def test_fields_do_what_their_accesses_say(rng):
                 assert ctx.get(file.put) == data
             await ctx.tick()
 
-    run(file, test)
-
-
-def run(component, *tests):
-    simulator = Simulator(component)
-    simulator.add_clock(1e-6)
-    for test in tests:
-        simulator.add_testbench(test)
-    simulator.run()
+    run_benches(file, test)
 
 
 class Memory:
@@ -178,7 +170,7 @@ def test_axi_lite_does_every_access_once_and_keeps_its_answers(rng):
             assert idle < 100
             await ctx.tick()
 
-    run(front, test)
+    run_benches(front, test)
     done = [entry[1:] for entry in memory.done if entry[0] == "write"]
     assert done == writes
     assert [entry[1] for entry in answered if entry[0] == "b"] == [2 * (x[0] == 7) for x in writes]
@@ -224,5 +216,5 @@ def test_wishbone_does_every_access_once(keeps_cycle, rng):
                     assert not ctx.get(front.ack | front.err)
                     await ctx.tick()
 
-    run(front, test)
+    run_benches(front, test)
     assert memory.done == wanted

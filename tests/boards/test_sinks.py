@@ -11,10 +11,10 @@ import pytest
 from amaranth.hdl import Module, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
-from amaranth.sim import Simulator
 from cli_cases import write_samples
 from golden_digests import fixed_graph
 from increment import Increment
+from simulators import run_benches
 from sweeps import few
 from switches import Switches
 
@@ -95,10 +95,7 @@ def lit_leds(frames, port, shape, *, leds, is_index=False, classes=None):
             await ctx.tick()
             found.append(ctx.get(dut.leds))
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    run_benches(dut, bench)
     return found
 
 

@@ -4,7 +4,7 @@
 import json
 
 import pytest
-from amaranth.sim import Simulator
+from simulators import run_benches
 
 from nnef_hw.boards import find_board
 from nnef_hw.boards.hardware.microphones.spi_adc import SpiAdcReceiver
@@ -49,10 +49,7 @@ def receive(codes, leading, *, edges=1, cycles=4, frame=3, ready=1):
             await ctx.tick()
         lost = ctx.get(receiver.lost)
 
-    simulator = Simulator(receiver)
-    simulator.add_clock(1e-8)
-    simulator.add_testbench(drive)
-    simulator.run()
+    run_benches(receiver, drive, period=1e-8)
     return found, counts, lost, receiver
 
 

@@ -6,6 +6,7 @@ import pytest
 from amaranth.hdl import signed
 from amaranth.lib import data
 from amaranth.sim import Simulator
+from simulators import run_benches
 from sweeps import covering
 
 from nnef_hw.arithmetic.numerics import QType
@@ -80,10 +81,7 @@ def choose(frames, port, *, weights=None, seed=0, is_choice=False, tokens=None):
             found.append(token)
             ctx.set(dut.o.ready, 0)
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    run_benches(dut, bench)
     return found
 
 
@@ -145,10 +143,7 @@ class TestChooser:
                 found.append((ctx.get(dut.o.payload), cycles))
                 await ctx.tick()
 
-        simulator = Simulator(dut)
-        simulator.add_clock(1e-6)
-        simulator.add_testbench(bench)
-        simulator.run()
+        run_benches(dut, bench)
         assert found[0] == (0, dut.latency)
         assert found[1:] == [(n, dut.sampled_latency + n) for n in range(tokens)]
 

@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from amaranth.sim import Simulator
+from simulators import run_benches
 from two_wire_chip import Chip
 
 from nnef_hw.boards.hardware.motion.two_wire import RegisterReader
@@ -37,10 +37,7 @@ def read(chip, *, quarter=8, count=14, readings=2, cycles=None, appears=0):
                     begin = None
                     found.append([])
 
-    sim = Simulator(dut)
-    sim.add_clock(1e-6)
-    sim.add_testbench(bench)
-    sim.run()
+    run_benches(dut, bench)
     return dut, found[:-1], took, failures
 
 

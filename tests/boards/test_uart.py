@@ -6,7 +6,7 @@ from binascii import crc_hqx
 
 import pytest
 from amaranth.hdl import Module
-from amaranth.sim import Simulator
+from simulators import run_benches
 
 from nnef_hw.boards.hardware.crc import SerialCrc
 from nnef_hw.boards.hardware.uart import UartReceiver, UartTransmitter
@@ -14,14 +14,6 @@ from nnef_hw.boards.interfaces.uart import uart_divider
 
 CYCLE = 1e-6
 BYTES = [0x00, 0xFF, 0xA5, 0x5A, 0x01, 0x80]
-
-
-def simulate(component, *testbenches):
-    simulator = Simulator(component)
-    simulator.add_clock(CYCLE)
-    for testbench in testbenches:
-        simulator.add_testbench(testbench)
-    simulator.run()
 
 
 async def receive(ctx, stream, count):
@@ -59,7 +51,7 @@ def test_loopback_back_to_back(divider):
     async def check(ctx):
         assert await receive(ctx, receiver.o, len(BYTES)) == BYTES
 
-    simulate(m, send, check)
+    run_benches(m, send, check)
     assert cycles == [1] + [10 * divider] * (len(BYTES) - 1)
 
 
@@ -76,7 +68,7 @@ def test_receiver_tolerates_another_rate(error):
     async def check(ctx):
         assert await receive(ctx, receiver.o, len(BYTES)) == BYTES
 
-    simulate(receiver, send, check)
+    run_benches(receiver, send, check, period=CYCLE)
 
 
 def test_receiver_ignores_glitches_and_broken_bytes():
@@ -98,7 +90,7 @@ def test_receiver_ignores_glitches_and_broken_bytes():
     async def check(ctx):
         assert await receive(ctx, receiver.o, 1) == [0b01000011]
 
-    simulate(receiver, send, check)
+    run_benches(receiver, send, check, period=CYCLE)
 
 
 @pytest.mark.parametrize("length", [1, 2, 60], ids="{}_bytes".format)
@@ -128,7 +120,7 @@ def test_crc_matches_model(rng, length):
             await enter([expected & 0xFF])
             assert ctx.get(crc.crc) == 0
 
-    simulate(crc, check)
+    run_benches(crc, check)
 
 
 def test_divider_is_checked():

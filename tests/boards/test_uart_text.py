@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from amaranth.hdl import signed
 from amaranth.lib import data
-from amaranth.sim import Simulator
+from simulators import run_benches
 from sweeps import few
 
 from nnef_hw.arithmetic.numerics import QType
@@ -52,14 +52,6 @@ async def give(ctx, dut, frames, port, pause=0):
             await ctx.tick().repeat(pause)
 
 
-def run(dut, *benches):
-    simulator = Simulator(dut)
-    simulator.add_clock(1 / CLK_HZ)
-    for bench, is_background in benches:
-        simulator.add_testbench(bench, background=is_background)
-    simulator.run()
-
-
 @pytest.mark.parametrize(("image", "lanes"), [((1, 1, 3), 1), ((1, 1, 5), 2), ((4, 1, 1), 2)])
 @pytest.mark.parametrize("mean", [1, 3, 16])
 def test_the_best_mean_is_that_of_the_model(image, lanes, mean, rng):
@@ -79,7 +71,7 @@ def test_the_best_mean_is_that_of_the_model(image, lanes, mean, rng):
         await give(ctx, dut, frames, Port(image, lanes))
         await ctx.tick().repeat(3)
 
-    run(dut, (bench, False), (watch, True))
+    run_benches(dut, bench, watching=[watch], period=1 / CLK_HZ)
     sums = sums_of(frames, mean)
     best = sums.argmax(axis=1)
     assert found == [
@@ -100,7 +92,7 @@ def lines_of(sink, frames, port, pause):
         await give(ctx, dut, frames, port, pause)
         await ctx.tick().repeat(40 * 10 * DIVIDER)
 
-    run(dut, (bench, False), (watch, True))
+    run_benches(dut, bench, watching=[watch], period=1 / CLK_HZ)
     text, at = "", 0
     while at < len(levels):
         if levels[at]:

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from amaranth.sim import Simulator
 from engine_graphs import planned
+from simulators import run_benches
 from step_graphs import step
 from sweeps import few
 
@@ -124,11 +124,7 @@ def test_a_restart_empties_the_caches(cycles, rng):
             if valid:
                 found.append(data)
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.add_testbench(watch, background=True)
-    simulator.run()
+    run_benches(dut, bench, watching=[watch])
     expected = run_fixed(graph, codes)[graph.outputs[0]][0]
     assert found == to_stream(expected, scores).ravel().tolist()
 

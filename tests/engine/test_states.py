@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from amaranth.sim import Simulator
 from engine_graphs import planned
 from recurrent_graphs import STATEFUL, random_recurrent
+from simulators import run_benches
 from sweeps import covering, few
 
 from nnef_hw.boards import find_board
@@ -191,11 +191,7 @@ def test_a_restart_in_the_middle_of_a_frame(cycles, rng):
             if valid:
                 found.append(data)
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.add_testbench(watch, background=True)
-    simulator.run()
+    run_benches(dut, bench, watching=[watch])
     expected = run_fixed(graph, {"x": codes[None]})["y"][0]
     assert found == to_stream(expected, plan.outputs[0]).ravel().tolist()
 

@@ -23,10 +23,12 @@ def is_worth_compiling(cycles):
     return True
 
 
-def run_benches(component, *benches):
-    """Run benches at one clock to their end."""
+def run_benches(component, *benches, watching=(), period=1e-6):
+    """Run benches at one clock to their end; those that watch end with the others."""
     simulator = Simulator(component)
-    simulator.add_clock(1e-6)
+    simulator.add_clock(period)
     for bench in benches:
         simulator.add_testbench(bench)
+    for bench in watching:
+        simulator.add_testbench(bench, background=True)
     simulator.run()
