@@ -5,11 +5,12 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
-from xml.etree import ElementTree as ET
+from functools import partial
 
 import numpy as np
 import pytest
 from cli_cases import tiny_graph
+from plain_ip import SPIRIT, TARGET, Component, module_ports, six_bits, two_by_two
 from recurrent_graphs import delay_line
 
 from nnef_hw.architecture.architecture import Port
@@ -20,13 +21,9 @@ from nnef_hw.codegen.ipxact import component_xml
 from nnef_hw.codegen.lint import lint_waivers
 from nnef_hw.codegen.vendors import VENDORS, clock_constraint
 from nnef_hw.codegen.verilog import to_verilog
-from nnef_hw.flow.fixed import fix_model
-from nnef_hw.hardware.devices import GENERIC, Target
 from nnef_hw.host.streams import to_stream
-from nnef_hw.quantize import Scheme
 from nnef_hw.reference import quantize_inputs, run_fixed
 from nnef_hw.run.rtl import payloads
-from nnef_hw.samples.samples import Samples
 from nnef_hw.sim.cocotb_bench import run_tests, write_bench
 from nnef_hw.streaming.hardware.accelerator import Accelerator
 from nnef_hw.streaming.search.solver import schedule
@@ -35,8 +32,6 @@ from nnef_hw.testing import GraphBuilder
 
 pytestmark = pytest.mark.system
 
-TARGET = Target("none", "IP", GENERIC, clock_mhz=60.0, link_lut=0, link_bram=0)
-
 
 def port(**changes):
     return Port(
@@ -44,31 +39,10 @@ def port(**changes):
     )
 
 
-def two_by_two(rng):
-    g = GraphBuilder()
-    x, y = g.input("left image", [1, 2, 4, 4]), g.input("right", [1, 1, 4, 4])
-    out = g.op("add", g.conv(x, rng.normal(size=[1, 2, 3, 3]), padding=1), y, name="sum")
-    return g.build(out, g.op("tanh", out, name="tanh"))
-
-
 @pytest.fixture
-def make(rng):
-    """Return ``make(graph)``: a network of 6-bit codes, and samples of it."""
-
-    def make(graph):
-        samples = Samples({
-            name: rng.uniform(-1, 1, (20, *graph.tensor(name).shape[1:])) for name in graph.inputs
-        })
-        fixed, _ = fix_model(graph, samples, Scheme(activation_bits=6))
-        return fixed, samples
-
-    return make
-
-
-@pytest.fixture
-def network(make):
+def network(rng):
     """A network with one input and one output."""
-    return make(tiny_graph())
+    return six_bits(tiny_graph(), rng)
 
 
 def ip_verilog(plan, fixed, name):
@@ -96,7 +70,7 @@ def pixels(rng):
             lambda rng: tiny_graph(), ["m_axis", "s_axis"], [1], None, marks=pytest.mark.nightly
         ),
         (
-            two_by_two,
+            partial(two_by_two, size=4),
             ["m_axis_sum", "m_axis_tanh", "s_axis_left_image", "s_axis_right"],
             [2, 1],
             None,
@@ -107,10 +81,10 @@ def pixels(rng):
     ids=["one", "several", "with a state", "of whole pixels"],
 )
 def test_frames_pass_the_wrapper_under_idle_and_back_pressure(
-    graph, names, lanes, rate, make, rng, tmp_path
+    graph, names, lanes, rate, rng, tmp_path
 ):
     pytest.importorskip("cocotbext.axi")
-    fixed, samples = make(graph(rng))
+    fixed, samples = six_bits(graph(rng), rng)
     plan = schedule(fixed, TARGET, target_fps=rate)
     assert [port.lanes for port in plan.inputs] == lanes
     codes = quantize_inputs(fixed, samples[:6].inputs)
@@ -167,9 +141,9 @@ def test_every_module_carries_the_name(network):
     assert "nnef_hw" not in text
 
 
-def two_ips(network, make, rng):
+def two_ips(network, rng):
     """Verilog of two different networks as plain IP, side by side."""
-    first, second = network[0], make(two_by_two(rng))[0]
+    first, second = network[0], six_bits(two_by_two(rng, size=4), rng)[0]
     return "".join(
         ip_verilog(schedule(fixed, TARGET), fixed, name)
         for name, fixed in (("one", first), ("other", second))
@@ -181,16 +155,16 @@ def two_ips(network, make, rng):
 
 
 @pytest.mark.icarus
-def test_two_ips_elaborate_in_icarus(network, make, rng, tmp_path):
-    (tmp_path / "both.v").write_text(two_ips(network, make, rng))
+def test_two_ips_elaborate_in_icarus(network, rng, tmp_path):
+    (tmp_path / "both.v").write_text(two_ips(network, rng))
     command = ["iverilog", "-g2012", "-s", "both", "-o", "both.vvp", "both.v"]
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert (run.returncode, run.stdout + run.stderr) == (0, "")
 
 
 @pytest.mark.verilator
-def test_two_ips_elaborate_in_verilator(network, make, rng, tmp_path):
-    (tmp_path / "both.v").write_text(two_ips(network, make, rng))
+def test_two_ips_elaborate_in_verilator(network, rng, tmp_path):
+    (tmp_path / "both.v").write_text(two_ips(network, rng))
     options = ["--lint-only", "-Wno-fatal", "--top-module", "both", "both.v"]
     run_tool("verilator", options, cwd=tmp_path, log=tmp_path / "log")
     log = (tmp_path / "log").read_text()
@@ -199,16 +173,16 @@ def test_two_ips_elaborate_in_verilator(network, make, rng, tmp_path):
 
 
 @pytest.mark.synth
-def test_two_ips_elaborate_in_yosys(network, make, rng, tmp_path):
-    (tmp_path / "both.v").write_text(two_ips(network, make, rng))
+def test_two_ips_elaborate_in_yosys(network, rng, tmp_path):
+    (tmp_path / "both.v").write_text(two_ips(network, rng))
     (tmp_path / "check.ys").write_text("read_verilog both.v\nhierarchy -check -top both\n")
     run_tool("yosys", ["-s", "check.ys"], cwd=tmp_path, log=tmp_path / "log")
 
 
-def test_ports_say_which_order_they_have(rng, make):
+def test_ports_say_which_order_they_have(rng):
     g = GraphBuilder()
     x = g.reshape(g.op("tanh", g.input("x", [1, 6, 2, 2])), [1, 24], name="flat")
-    fixed, _ = make(g.build(x))
+    fixed, _ = six_bits(g.build(x), rng)
     plan = schedule(fixed, TARGET)
     comments = module_comments(plan, fixed)[""].splitlines()
     image = "as an image of 2 x 2 pixels of 6 channels, pixel by pixel"
@@ -329,42 +303,26 @@ def test_a_constraint_names_the_clock_and_its_period(folder):
     assert re.search(r"\binput aclk\b", (folder / "ip" / "my_axis.v").read_text())
 
 
-def test_a_component_has_the_ports_of_the_wrapper(make, rng):
+def test_a_component_has_the_ports_of_the_wrapper(rng):
     """Names, directions and widths are those of the Verilog; every bus has what is its own."""
-    fixed, _ = make(two_by_two(rng))
+    fixed, _ = six_bits(two_by_two(rng, size=4), rng)
     plan = schedule(fixed, TARGET)
-    spirit = {"s": "http://www.spiritconsortium.org/XMLSchema/SPIRIT/1685-2009"}
-    root = ET.fromstring(component_xml(plan, fixed, "my").encode())
-    found = {
-        port.findtext("s:name", None, spirit): (
-            port.findtext("s:wire/s:direction", None, spirit),
-            int(port.findtext("s:wire/s:vector/s:left", "0", spirit)) + 1,
-        )
-        for port in root.findall("s:model/s:ports/s:port", spirit)
-    }
-    head = re.search(r"module my_axis \((.*?)\);", axi_wrapper(plan, fixed, "my"), re.DOTALL)[1]
-    ports = {
-        name: (direction, int(width or 1))
-        for direction, width, names in re.findall(
-            r"(in|out)put (?:\[(\d+)-1:0\] )?((?:\w+(?:, )?)+)", head
-        )
-        for name in names.split(", ")
-    }
-    assert found == ports
+    component = Component(component_xml(plan, fixed, "my"))
+    ports = module_ports(axi_wrapper(plan, fixed, "my"), "my_axis")
+    assert component.ports == ports
     buses = {
-        bus.findtext("s:name", None, spirit): [
-            x.text for x in bus.findall("s:portMaps/s:portMap/s:physicalPort/s:name", spirit)
+        bus.findtext("s:name", None, SPIRIT): [
+            x.text for x in bus.findall("s:portMaps/s:portMap/s:physicalPort/s:name", SPIRIT)
         ]
-        for bus in root.findall("s:busInterfaces/s:busInterface", spirit)
+        for bus in component.root.findall("s:busInterfaces/s:busInterface", SPIRIT)
     }
     assert sorted(x for wires in buses.values() for x in wires) == sorted(ports)
-    values = {x.get(f"{{{spirit['s']}}}id"): x.text for x in root.iter(f"{{{spirit['s']}}}value")}
+    values = component.values
     streams = ":".join(name for name in buses if "axis" in name)
     assert values["BUSIFPARAM_VALUE.ACLK.ASSOCIATED_BUSIF"] == streams
     assert values["BUSIFPARAM_VALUE.ACLK.FREQ_HZ"] == str(round(plan.clock_mhz * 1e6))
     assert values["BUSIFPARAM_VALUE.ARESETN.POLARITY"] == "ACTIVE_LOW"
-    files = {x.text for x in root.findall("s:fileSets/s:fileSet/s:file/s:name", spirit)}
-    assert files == {"rtl/top.v", "ip/my_axis.v"}
+    assert component.files == {"rtl/top.v", "ip/my_axis.v"}
 
 
 def test_core_file_quotes_the_model(network):

@@ -6,13 +6,13 @@ import subprocess
 
 import numpy as np
 import pytest
+from plain_ip import check_lints, register_facts, with_files
 from sweeps import few
 from written_engines import every_memory, with_other_weights
 
 from nnef_hw.boards.interfaces import PlainStreams, find_bus
 from nnef_hw.codegen.bus import bus_files, bus_registers
 from nnef_hw.codegen.ip import axi_name, axi_wrapper, bus_module
-from nnef_hw.codegen.lint import lint_waivers
 from nnef_hw.codegen.manifest import make_manifest
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.engine.hardware.accelerator import EngineAccelerator
@@ -21,9 +21,7 @@ from nnef_hw.hardware.devices import GENERIC, Target
 from nnef_hw.host.manifest import PROGRAM, manifest_hash
 from nnef_hw.host.streams import to_stream
 from nnef_hw.reference import run_fixed
-from nnef_hw.registers.table import CONSTANT, WRITE
 from nnef_hw.sim.cocotb_bench import run_tests
-from nnef_hw.system.tools import find_tool
 
 pytestmark = pytest.mark.system
 
@@ -51,8 +49,7 @@ class Loadable:
     @property
     def verilog(self):
         """All that the module with the bus consists of."""
-        texts = [text for path, text in self.files.items() if path.suffix == ".v"]
-        return "".join([self.accelerator, *texts])
+        return with_files(self.accelerator, self.files)
 
     def results(self, name):
         """Return the results of a program, by tensor."""
@@ -72,18 +69,12 @@ class Loadable:
     def bench(self):
         """Return the files that the bench reads."""
         plan, graph = self.plans["first"], self.graphs["first"]
-        words = dict(self.registers.addressed())
-        first = {access: {} for access in (CONSTANT, WRITE)}
-        for register in words.values():
-            if register.fields[0].access in first:
-                first[register.fields[0].access][register.name] = register.init
         expected = {
             name: self._frames(graph.outputs, plan.outputs, self.results(name))
             for name, graph in self.graphs.items()
         }
-        return {
-            "addresses": {register.name: address for address, register in words.items()},
-            "constants": first[CONSTANT], "inits": first[WRITE], "holes": [],
+        return register_facts(self.registers) | {
+            "holes": [],
             "frames": self._frames(graph.inputs, plan.inputs, self.codes) | expected["first"],
             "expected": expected, "clock": self.streams.bus.clock, "latency": plan.latency,
             "programs": {name: plan.loaded.hex() for name, plan in self.plans.items()},
@@ -121,7 +112,7 @@ def test_a_program_on_a_zynq_loads_the_weights_of_another_build(fix, rng, tmp_pa
         (tmp_path / name / "manifest.json").write_text(json.dumps(manifest))
         (tmp_path / name / PROGRAM).write_bytes(plan.loaded)
     files = bus_files(built.plans["first"], "my", built.streams, base, built.accelerator)
-    verilog = built.accelerator + "".join(x for p, x in files.items() if p.suffix == ".v")
+    verilog = with_files(built.accelerator, files)
     codes = {name: x.tolist() for name, x in built.codes.items()}
     bench = {
         "build": str(tmp_path / "first"), "other": str(tmp_path / "second"), "inputs": codes,
@@ -140,19 +131,7 @@ def test_lints_warn_of_nothing_that_is_not_meant(fix, rng, tmp_path):
     """Of the module with the bus, and of that without, which writes no program."""
     built = Loadable(fix, rng, "axi4-lite")
     axis = axi_wrapper(built.plans["first"], built.graphs["first"], "my")
-    source, waivers = tmp_path / "top.v", tmp_path / "waivers.vlt"
-    source.write_text(built.verilog + axis)
-    waivers.write_text(lint_waivers((source.name,)))
-    tool = find_tool("verilator")
-    for top in ("my_axi4_lite", "my_axis"):
-        for command, environment in (
-            ([*tool.command, "--lint-only", "-Wall", "--top-module", top, waivers, source],
-             dict(tool.environment)),
-            (["iverilog", "-Wall", "-g2012", "-s", top, "-o", tmp_path / "out", source], None),
-        ):  # fmt: skip
-            run = subprocess.run(command, env=environment, capture_output=True, text=True)
-            warnings = [line for line in run.stderr.splitlines() if "timescale" not in line]
-            assert (run.returncode, "\n".join(warnings)) == (0, "")
+    check_lints(built.verilog + axis, ["my_axi4_lite", "my_axis"], tmp_path)
 
 
 def test_c_writes_a_program_to_the_registers(fix, rng, tmp_path):
