@@ -5,9 +5,8 @@ import math
 
 import pytest
 from amaranth.back import verilog
-from amaranth.hdl import Module, signed
-from amaranth.lib import data, stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.hdl import signed
+from output_streams import Wire, beats
 from sweeps import few
 
 from nnef_hw.arithmetic.numerics import QType
@@ -41,17 +40,6 @@ pytestmark = pytest.mark.system
 ys = pytest.importorskip("pyosys.libyosys")
 
 UP5K_BOARD = find_board("icebreaker")
-LAYOUT = data.StructLayout({"data": data.ArrayLayout(8, 1), "last": 1})
-
-
-class Wire(wiring.Component):
-    def __init__(self):
-        super().__init__({"i": In(stream.Signature(LAYOUT)), "o": Out(stream.Signature(LAYOUT))})
-
-    def elaborate(self, platform):
-        m = Module()
-        wiring.connect(m, wiring.flipped(self.i), wiring.flipped(self.o))
-        return m
 
 
 @pytest.mark.synth
@@ -74,7 +62,7 @@ def test_link_fits_its_budget_on_up5k(has_own_clock, tmp_path):
     few([(10, 4, 1, 8), (4, 4, 2, 8), (10, 10, 5, 8)], [(10, 10, 5, 8)]),
 )
 def test_class_on_leds_fits_its_budget_on_up5k(classes, leds, lanes, bits, tmp_path):
-    layout = data.StructLayout({"data": data.ArrayLayout(signed(bits), lanes), "last": 1})
+    layout = beats(signed(bits), lanes)
     leds = ClassLeds(layout, classes=classes, leds=leds, is_index=False, channels=classes)
     logic_cells, memories = synthesized(leds, tmp_path)
     assert memories == 0
@@ -94,7 +82,7 @@ def test_class_on_leds_fits_its_budget_on_up5k(classes, leds, lanes, bits, tmp_p
     ids=["one", "mean", "many", "numbers"],
 )  # fmt: skip
 def test_a_line_of_text_fits_its_budget_on_up5k(names, mean, blocks, tmp_path):
-    layout = data.StructLayout({"data": data.ArrayLayout(signed(8), 1), "last": 1})
+    layout = beats(signed(8))
     scores = QType(8, signed=True, scale=1 / 256, zero_point=-128)
     classes = len(names.split("/")) if names else 4
     result = Result("y", (classes,), image=(1, 1, classes), qtype=scores)
@@ -110,7 +98,7 @@ def test_a_line_of_text_fits_its_budget_on_up5k(names, mean, blocks, tmp_path):
     few([{}, {"mean": 16}, {"best": 1}, {"mean": 16, "best": 1}], [{}, {"mean": 16, "best": 1}]),
 )
 def test_a_pin_fits_its_budget_on_up5k(options, tmp_path):
-    layout = data.StructLayout({"data": data.ArrayLayout(signed(8), 1), "last": 1})
+    layout = beats(signed(8))
     scores = QType(8, signed=True, scale=1 / 256, zero_point=-128)
     sink = EventPin.of(Result("y", (4,), image=(1, 1, 4), qtype=scores), {"alert": 1}, **options)
     logic_cells, memories = synthesized(EventOnPin(layout, **sink.parameters(1)), tmp_path)
@@ -122,7 +110,7 @@ def test_a_pin_fits_its_budget_on_up5k(options, tmp_path):
 @pytest.mark.parametrize("kind", [kind for kind in SOURCES if issubclass(kind, Microphone)])
 def test_microphones_fit_their_budgets_on_up5k(kind, tmp_path):
     source = kind("x", 16_000, 512)
-    layout = data.StructLayout({"data": data.ArrayLayout(signed(16), 1), "last": 1})
+    layout = beats(signed(16))
     receiver = source.hardware_class()(layout, **source.parameters(36_750_000))
     logic_cells, memories = synthesized(receiver, tmp_path)
     assert memories == source.bram
@@ -136,7 +124,7 @@ def test_microphones_fit_their_budgets_on_up5k(kind, tmp_path):
 )
 def test_a_sensor_of_motion_fits_its_budget_on_up5k(numbers, bits, lanes, tmp_path):
     source = Imu("x", 100, 32 * numbers, numbers, numbers, bits, scale=0.0123 * 2.0 ** (8 - bits))
-    layout = data.StructLayout({"data": data.ArrayLayout(signed(bits), lanes), "last": 1})
+    layout = beats(signed(bits), lanes)
     receiver = source.hardware_class()(layout, **source.parameters(36_750_000))
     logic_cells, memories = synthesized(receiver, tmp_path)
     assert memories == source.bram
@@ -147,7 +135,7 @@ def test_a_sensor_of_motion_fits_its_budget_on_up5k(numbers, bits, lanes, tmp_pa
 @pytest.mark.parametrize("camera", few([camera.name for camera in CAMERAS], ["ov2640"]))
 def test_a_camera_fits_its_budget_on_up5k(camera, tmp_path):
     source = Dvp("x", 96, 96, 1, camera=camera)
-    layout = data.StructLayout({"data": data.ArrayLayout(8, 1), "last": 1})
+    layout = beats(8)
     receiver = source.hardware_class()(layout, **source.parameters(36_750_000))
     logic_cells, memories = synthesized(receiver, tmp_path)
     assert memories == source.bram
@@ -156,10 +144,9 @@ def test_a_camera_fits_its_budget_on_up5k(camera, tmp_path):
 
 @pytest.mark.synth
 def test_a_picture_that_waits_takes_the_blocks_that_are_counted(tmp_path):
-    layout = data.StructLayout({"data": data.ArrayLayout(signed(8), 1), "last": 1})
-    beats = 24 * 32
-    _, memories = synthesized(PictureQueue(layout, beats), tmp_path)
-    assert memories == tile_memory(UP5K_BOARD.device.ram, beats, 8).count == 2
+    count = 24 * 32
+    _, memories = synthesized(PictureQueue(beats(signed(8)), count), tmp_path)
+    assert memories == tile_memory(UP5K_BOARD.device.ram, count, 8).count == 2
 
 
 @pytest.mark.synth
@@ -167,8 +154,8 @@ def test_a_picture_that_waits_takes_the_blocks_that_are_counted(tmp_path):
 def test_token_loop_fits_its_budget_on_up5k(tokens, context, tmp_path):
     """The memories are those that a build counts: weights, and scores."""
     loop = ChipLoop("token", "position", "scores", tokens, context, tokens, is_choice=False)
-    integers = data.StructLayout({"data": data.ArrayLayout(range(tokens), 1), "last": 1})
-    scores = data.StructLayout({"data": data.ArrayLayout(signed(8), 1), "last": 1})
+    integers = beats(range(tokens))
+    scores = beats(signed(8))
     writer = TextWriter(loop, {"token": integers, "position": integers, "scores": scores})
     logic_cells, memories = synthesized(writer, tmp_path)
     assert memories == 2

@@ -11,8 +11,9 @@ from types import SimpleNamespace
 import pytest
 from amaranth.back import rtlil, verilog
 from amaranth.hdl import Module
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
+from output_streams import Wire, beats
 
 from nnef_hw.boards import BOARDS, Pins, find_board
 from nnef_hw.boards.hardware.beats import beat_bytes, code_bytes
@@ -31,21 +32,6 @@ WITH_PLATFORM = [board for board in BOARDS if board.platform]
 OF_AMD7 = [board for board in BOARDS if board.device.family is AMD7]
 OF_ARORA = [board for board in BOARDS if board.device.family is ARORA]
 each_board = pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
-LAYOUT = data.StructLayout({"data": data.ArrayLayout(8, 1), "last": 1})
-
-
-class Wire(wiring.Component):
-    """Passes beats through; notes the platform it is elaborated for."""
-
-    def __init__(self, layout=LAYOUT):
-        self.platform = None
-        super().__init__({"i": In(stream.Signature(layout)), "o": Out(stream.Signature(layout))})
-
-    def elaborate(self, platform):
-        self.platform = platform
-        m = Module()
-        wiring.connect(m, wiring.flipped(self.i), wiring.flipped(self.o))
-        return m
 
 
 @pytest.mark.parametrize(
@@ -458,7 +444,7 @@ def test_pins_that_cannot_be_are_refused(changes, match):
     ("shape", "lanes", "expected"), [(1, 3, (1, 3)), (8, 1, (1, 1)), (9, 2, (2, 4))], ids=str
 )
 def test_bytes_of_beats(shape, lanes, expected):
-    layout = data.StructLayout({"data": data.ArrayLayout(shape, lanes), "last": 1})
+    layout = beats(shape, lanes)
     assert (code_bytes(layout), beat_bytes(layout)) == expected
 
 
@@ -466,11 +452,11 @@ def test_misused_components_are_refused():
     with pytest.raises(TypeError, match="beat must be a StructLayout of an array 'data'"):
         code_bytes(8)
     with pytest.raises(ValueError, match="codes of a beat must have 1 to 16 bits, not 17"):
-        code_bytes(data.StructLayout({"data": data.ArrayLayout(17, 1), "last": 1}))
+        code_bytes(beats(17))
     with pytest.raises(ValueError, match="manifest hash must have 32 bytes, not 4"):
         LinkedCore(Wire(), clk_hz=24e6, manifest_hash=bytes(4))
     with pytest.raises(ValueError, match="idle_cycles must be a power of two, not 1000"):
-        PacketLink(LAYOUT, identity=bytes(40), idle_cycles=1000)
+        PacketLink(beats(8), identity=bytes(40), idle_cycles=1000)
     with pytest.raises(ValueError, match="idle_cycles of 256 is no more than two bytes"):
         LinkedCore(Wire(), clk_hz=24e6, manifest_hash=bytes(32), idle_cycles=256)
 

@@ -8,8 +8,8 @@ import wave
 import numpy as np
 import pytest
 from amaranth.hdl import signed
-from amaranth.lib import data
 from audio import sounds
+from output_streams import Port, beats
 from simulators import run_benches
 from sweeps import few
 
@@ -30,18 +30,9 @@ S8 = QType(8, signed=True, scale=1 / 256, zero_point=-128)
 PINS = {"alert": 1}
 
 
-class Port:
-    """A stream of an output."""
-
-    def __init__(self, image, lanes):
-        self.image, self.lanes = image, lanes
-        self.beats = image[0] * image[1] * -(-image[2] // lanes)
-
-
 def watched(sink, frames, port):
     """Return the frames behind which the pin of a sink rises."""
-    layout = data.StructLayout({"data": data.ArrayLayout(signed(8), port.lanes), "last": 1})
-    dut = EventOnPin(layout, **sink.parameters(1))
+    dut = EventOnPin(beats(signed(8), port.lanes), **sink.parameters(1))
     found = []
 
     async def bench(ctx):
@@ -202,6 +193,15 @@ def ear(tmp_path, rng):
     )  # fmt: skip
 
 
+def heard(cli):
+    """Return what is told of the sound: every step is equal, and none is lost."""
+    result = cli("sim", "out", "--wav", "sound.wav", "--json")
+    assert result.status == 0, result.err
+    told = result.json
+    assert (told["equal"], told["lost"], told["steps"]) == (True, 0, 300)
+    return told
+
+
 @pytest.mark.system
 @pytest.mark.verilator
 def test_a_board_hears_what_the_model_hears(cli, ear, tmp_path):
@@ -228,12 +228,7 @@ def test_a_board_hears_what_the_model_hears(cli, ear, tmp_path):
     assert re.findall(r"set_io (i2s_\w+|alert) (\d+)", constraints) == [
         ("i2s_bclk", "43"), ("i2s_ws", "38"), ("i2s_data", "34"), ("alert", "31"),
     ]  # fmt: skip
-    result = cli("sim", "out", "--wav", "sound.wav", "--json")
-    assert result.status == 0, result.err
-    told = json.loads(result.out)
-    assert told["equal"]
-    assert told["steps"] == 300
-    assert told["lost"] == 0
+    told = heard(cli)
     # more results than the host, which is not there, could be told of
     names = [event["name"] for event in told["events"]]
     [output] = {event["output"] for event in told["events"]}
@@ -250,12 +245,7 @@ def test_a_board_hears_what_the_model_hears(cli, ear, tmp_path):
 def test_other_microphones_hear_the_same_samples(source, cli, ear, tmp_path):
     result = cli(*ear, "--source", source, "--sink", "pin:threshold=0.45,quiet=1")
     assert result.status == 0, result.err
-    result = cli("sim", "out", "--wav", "sound.wav", "--json")
-    assert result.status == 0, result.err
-    told = json.loads(result.out)
-    assert told["equal"]
-    assert told["steps"] == 300
-    assert told["lost"] == 0
+    told = heard(cli)
     assert 10 < len(told["events"]) < 140
     times = [event["seconds"] - (event["step"] + 1) / 1_000 for event in told["events"]]
     assert 0 < min(times) <= max(times) < 0.0005
@@ -280,10 +270,7 @@ def test_a_board_without_a_link_hears_the_same(cli, ear, tmp_path):
     result = cli(*alone, "--source", "spi_adc")
     assert result.status == 0, result.err
     assert not re.search(r"set_io (rx|tx) ", (tmp_path / "out/board/board_top.pcf").read_text())
-    result = cli("sim", "out", "--wav", "sound.wav", "--json")
-    assert result.status == 0, result.err
-    told = json.loads(result.out)
-    assert (told["equal"], told["lost"], told["steps"]) == (True, 0, 300)
+    told = heard(cli)
     assert 2 < len(told["events"]) < 140
     given = ("--input", "samples.npz", "--output", "found.npz")
     result = cli("run", "out", "--on", "device", "--port", "sim", *given)

@@ -6,8 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from amaranth.hdl import Cat, Module, Signal, signed
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
+from output_streams import Wire, beats
 from simulators import run_benches
 from sweeps import few
 
@@ -35,18 +36,14 @@ PIXELS = QType(8, signed=True, scale=1.0, zero_point=-128)
 FRAME, CLASSES = 490, 12
 
 
-def beats(bits, lanes=1):
-    return data.StructLayout({"data": data.ArrayLayout(signed(bits), lanes), "last": 1})
-
-
 class Tail(wiring.Component):
     """Gives the last codes of a frame, first ones first, after some cycles."""
 
     def __init__(self, cycles=50):
         self.cycles = cycles
         super().__init__({
-            "i": In(stream.Signature(beats(8))),
-            "o": Out(stream.Signature(beats(8))),
+            "i": In(stream.Signature(beats(signed(8)))),
+            "o": Out(stream.Signature(beats(signed(8)))),
         })
 
     def elaborate(self, platform):
@@ -227,7 +224,7 @@ class TestAnswers:
 def test_frame_is_given_as_often_as_wanted(rng, channels, lanes):
     pixels = 6
     per_pixel = -(-channels // lanes)
-    store = FrameStore(beats(8, lanes), beats=pixels * per_pixel, channels=channels)
+    store = FrameStore(beats(signed(8), lanes), beats=pixels * per_pixel, channels=channels)
     codes = rng.integers(-128, 128, (pixels, channels))
     padded = np.pad(codes, ((0, 0), (0, per_pixel * lanes - channels)))
     expected = padded.reshape(-1, lanes).tolist()
@@ -261,7 +258,7 @@ def test_frame_is_given_as_often_as_wanted(rng, channels, lanes):
 @pytest.mark.parametrize(("codes", "lanes"), [(12, 1), (10, 4), (2, 2), (1, 1)])
 def test_result_is_given_code_by_code(rng, codes, lanes):
     count = -(-codes // lanes)
-    result = ResultStore(beats(8, lanes), beats=count, codes=codes)
+    result = ResultStore(beats(signed(8), lanes), beats=count, codes=codes)
     frames = rng.integers(-128, 128, (2, count, lanes))
     found = []
 
@@ -630,27 +627,16 @@ async def measure(ctx, calculator, codes):
     return digits, ctx.get(calculator.beyond)
 
 
-class Echo(wiring.Component):
-    """Gives each code back."""
-
-    def __init__(self):
-        super().__init__({
-            "i": In(stream.Signature(beats(8))),
-            "o": Out(stream.Signature(beats(8))),
-        })
-
-    def elaborate(self, platform):
-        m = Module()
-        wiring.connect(m, wiring.flipped(self.i), wiring.flipped(self.o))
-        return m
-
-
 @pytest.mark.system
 @pytest.mark.verilator
 def test_anomalies_end_to_end(rng):
     link = anomaly(replace(WINDOW, zero_point=80))
     top, ports = board_top(
-        find_board("icebreaker"), Echo(), 12.0, link=link, frames={"i": 640, "o": 640}
+        find_board("icebreaker"),
+        Wire(beats(signed(8))),
+        12.0,
+        link=link,
+        frames={"i": 640, "o": 640},
     )
     verilog = to_verilog(top, name="board_top", ports=ports)
     with BoardTransport(verilog, clk_hz=CLK_HZ, link=link) as board:

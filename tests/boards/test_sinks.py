@@ -3,17 +3,18 @@
 
 import json
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import golden_networks
 import numpy as np
 import pytest
 from amaranth.hdl import Module, signed
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 from cli_cases import write_samples
 from golden_digests import fixed_graph
 from increment import Increment
+from output_streams import Port, beats, give_beat
 from simulators import run_benches
 from sweeps import few
 from switches import Switches
@@ -56,23 +57,10 @@ from nnef_hw.testing import GraphBuilder
 HASTY = Timing(silence=0.001, reply=0.002, stall=0.1, pause=20e-6)
 
 
-@dataclass(frozen=True)
-class Port:
-    """A stream of an output."""
-
-    image: tuple[int, int, int]
-    lanes: int
-
-    @property
-    def beats(self):
-        height, width, channels = self.image
-        return height * width * -(-channels // self.lanes)
-
-
 def lit_leds(frames, port, shape, *, leds, is_index=False, classes=None):
     """Return what the LEDs show behind each frame of codes [N, ...], and after a reset."""
     classes = classes or frames[0].size
-    layout = data.StructLayout({"data": data.ArrayLayout(shape, port.lanes), "last": 1})
+    layout = beats(shape, port.lanes)
     dut = ClassLeds(layout, classes=classes, leds=leds, is_index=is_index, channels=port.image[2])
     found = []
 
@@ -86,10 +74,7 @@ def lit_leds(frames, port, shape, *, leds, is_index=False, classes=None):
                 for lane in range(port.lanes):
                     if filled + lane >= port.image[2]:
                         codes[lane] = 100
-                ctx.set(dut.i.payload, {"data": codes, "last": n == len(frame) - 1})
-                ctx.set(dut.i.valid, 1)
-                await ctx.tick().until(dut.i.ready)
-                ctx.set(dut.i.valid, 0)
+                await give_beat(ctx, dut, codes, n == len(frame) - 1)
                 for _ in range(n % 3):
                     await ctx.tick()
             await ctx.tick()
@@ -131,7 +116,7 @@ class TestClassLeds:
             assert found == [0, *frames[:, 0].tolist()]
 
     def test_misuse_is_refused(self):
-        layout = data.StructLayout({"data": data.ArrayLayout(8, 1), "last": 1})
+        layout = beats(8)
         with pytest.raises(ValueError, match="3 LEDs cannot show 10 classes"):
             ClassLeds(layout, classes=10, leds=3, is_index=False, channels=10)
         with pytest.raises(ValueError, match="10 classes are not pixels of 4 channels"):
@@ -356,7 +341,7 @@ class Sum(wiring.Component):
     """Adds beats of two inputs, the second of which may wait inside."""
 
     def __init__(self):
-        layout = data.StructLayout({"data": data.ArrayLayout(8, 1), "last": 1})
+        layout = beats(8)
         super().__init__({
             "i_x": In(stream.Signature(layout)),
             "i_y": In(stream.Signature(layout)),

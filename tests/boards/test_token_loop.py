@@ -4,8 +4,8 @@
 import numpy as np
 import pytest
 from amaranth.hdl import signed
-from amaranth.lib import data
 from amaranth.sim import Simulator
+from output_streams import beats, give_beat
 from simulators import run_benches
 from sweeps import covering
 
@@ -21,10 +21,6 @@ from nnef_hw.host.tokens import Roles, TokenLoop
 
 CODE = signed(5)
 SCORES = QType(5, signed=True, scale=0.25)
-
-
-def beats(bits, lanes=1):
-    return data.StructLayout({"data": data.ArrayLayout(bits, lanes), "last": 1})
 
 
 class Port:
@@ -66,10 +62,7 @@ def choose(frames, port, *, weights=None, seed=0, is_choice=False, tokens=None):
                 filled = n % -(-port.image[2] // port.lanes) * port.lanes
                 codes[max(0, port.image[2] - filled):] = [15] * max(
                     0, port.lanes - max(0, port.image[2] - filled))  # fmt: skip
-                ctx.set(dut.i.payload, {"data": codes, "last": n == len(frame) - 1})
-                ctx.set(dut.i.valid, 1)
-                await ctx.tick().until(dut.i.ready)
-                ctx.set(dut.i.valid, 0)
+                await give_beat(ctx, dut, codes, n == len(frame) - 1)
                 for _ in range(rng.integers(3)):
                     await ctx.tick()
             if not is_choice:

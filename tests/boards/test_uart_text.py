@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from amaranth.hdl import signed
-from amaranth.lib import data
+from output_streams import Port, beats, give
 from simulators import run_benches
 from sweeps import few
 
@@ -19,37 +19,11 @@ from nnef_hw.boards.hardware.events.event_text import EventText
 from nnef_hw.boards.interfaces import Occurrence, Result, UartText, find_sink, sink_of
 from nnef_hw.boards.interfaces.events import sums_of
 from nnef_hw.errors import TargetError, UsageError
-from nnef_hw.host.streams import to_stream
 
 S8 = QType(8, signed=True, scale=1 / 256, zero_point=-128)
 PINS = {"text": 1}
 CLK_HZ = 8_000
 DIVIDER = 4
-
-
-class Port:
-    """A stream of an output."""
-
-    def __init__(self, image, lanes):
-        self.image, self.lanes = image, lanes
-        self.beats = image[0] * image[1] * -(-image[2] // lanes)
-
-
-def layout_of(lanes):
-    return data.StructLayout({"data": data.ArrayLayout(signed(8), lanes), "last": 1})
-
-
-async def give(ctx, dut, frames, port, pause=0):
-    """Give frames, as fast as they are taken, or with pauses."""
-    for frame in to_stream(frames, port):
-        for n, beat in enumerate(frame):
-            codes = [int(code) for code in beat]
-            ctx.set(dut.i.payload, {"data": codes, "last": n == len(frame) - 1})
-            ctx.set(dut.i.valid, 1)
-            await ctx.tick().until(dut.i.ready)
-            ctx.set(dut.i.valid, 0)
-        if pause:
-            await ctx.tick().repeat(pause)
 
 
 @pytest.mark.parametrize(("image", "lanes"), [((1, 1, 3), 1), ((1, 1, 5), 2), ((4, 1, 1), 2)])
@@ -58,7 +32,7 @@ def test_the_best_mean_is_that_of_the_model(image, lanes, mean, rng):
     classes = image[0] * image[2]
     frames = rng.integers(-128, 128, (40, classes))
     frames[5] = frames[5, 0]  # the first of several
-    dut = BestMean(layout_of(lanes), classes=classes, channels=image[2], mean=mean)
+    dut = BestMean(beats(signed(8), lanes), classes=classes, channels=image[2], mean=mean)
     found = []
 
     async def watch(ctx):
@@ -81,7 +55,7 @@ def test_the_best_mean_is_that_of_the_model(image, lanes, mean, rng):
 
 def lines_of(sink, frames, port, pause):
     """Return (second, rest) of every line that comes from the hardware."""
-    dut = EventText(layout_of(port.lanes), **sink.parameters(CLK_HZ))
+    dut = EventText(beats(signed(8), port.lanes), **sink.parameters(CLK_HZ))
     levels = []
 
     async def watch(ctx):

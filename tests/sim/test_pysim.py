@@ -4,6 +4,7 @@ import pytest
 from amaranth import Module, Signal, signed
 from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import In, Out
+from output_streams import Wire
 
 from nnef_hw.errors import CheckError
 from nnef_hw.sim.pysim import run_stream, run_streams
@@ -80,16 +81,6 @@ class Register(wiring.Component):
         return m
 
 
-class Wire(wiring.Component):
-    i: In(stream.Signature(8))
-    o: Out(stream.Signature(8))
-
-    def elaborate(self, platform):
-        m = Module()
-        wiring.connect(m, wiring.flipped(self.i), wiring.flipped(self.o))
-        return m
-
-
 class Adder(wiring.Component):
     a: In(stream.Signature(8))
     b: In(stream.Signature(8))
@@ -141,7 +132,7 @@ def test_stalls_slow_the_stream_down(rng):
 
 
 def test_component_without_registers(rng):
-    assert run_stream(Wire(), range(9), rng=rng, stall=0.3) == list(range(9))
+    assert run_stream(Wire(8), range(9), rng=rng, stall=0.3) == list(range(9))
 
 
 @pytest.mark.parametrize("stall", [0.0, 0.4])
