@@ -49,6 +49,14 @@ def graph(fix, rng):
     return fix(g.build(), weight_bits=4)
 
 
+def two_linears(rng, inputs, middle, outputs, name="net"):
+    g = GraphBuilder(name)
+    x = g.input("x", [1, inputs])
+    x = g.op("linear", x, rng.normal(size=(middle, inputs)), np.zeros((1, middle)))
+    g.op("linear", g.op("relu", x), rng.normal(size=(outputs, middle)), np.zeros((1, outputs)))
+    return g.build()
+
+
 @pytest.mark.parametrize("way", few(list(WAYS), ("ring", "banks", "fast")))
 def test_codes_and_cycles(graph, run_engine, way):
     """Two words of weights are one; of an odd number the last one is half a word."""
@@ -81,10 +89,7 @@ def test_short_words(graph, run_engine, way):
 
 def test_short_words_alone(fix, rng, run_engine):
     """No layer has greater weights."""
-    g = GraphBuilder()
-    x = g.op("linear", g.input("x", [1, 20]), rng.normal(size=(9, 20)), np.zeros((1, 9)))
-    g.op("linear", g.op("relu", x), rng.normal(size=(4, 9)), np.zeros((1, 4)))
-    graph = fix(g.build(), weight_bits=4)
+    graph = fix(two_linears(rng, 20, 9, 4), weight_bits=4)
     plan = planned(graph, short_weights=True)
     [feature] = [x for x in plan.design.engine.features if isinstance(x, ShortWeights)]
     assert feature.always
@@ -105,10 +110,7 @@ def test_weights_that_are_no_short_words(weights):
 
 def test_where_halves_of_bytes_have_no_room_words_are_short(fix, rng):
     """Memories of two words in one are twice as wide, and may be as deep with fewer words."""
-    g = GraphBuilder("deep")
-    x = g.op("linear", g.input("x", [1, 512]), rng.normal(size=(192, 512)), np.zeros((1, 192)))
-    g.op("linear", g.op("relu", x), rng.normal(size=(10, 192)), np.zeros((1, 10)))
-    graph = fix(g.build(), weight_bits=4)
+    graph = fix(two_linears(rng, 512, 192, 10, "deep"), weight_bits=4)
     packed = planned(graph, 16, 16, packs_weights=True)
     short = planned(graph, 16, 16, short_weights=True)
     assert short.resources.bram < packed.resources.bram
@@ -126,10 +128,7 @@ def test_no_layer_has_wider_weights(fix, rng, run_engine):
 
     Both layers have an odd number of words: what is left of them is freed, frame after frame.
     """
-    g = GraphBuilder()
-    x = g.op("linear", g.input("x", [1, 20]), rng.normal(size=(9, 20)), np.zeros((1, 9)))
-    g.op("linear", g.op("relu", x), rng.normal(size=(4, 9)), np.zeros((1, 4)))
-    graph = fix(g.build(), weight_bits=4)
+    graph = fix(two_linears(rng, 20, 9, 4), weight_bits=4)
     plan = planned(graph, packs_weights=True, ring_words=16)
     counts = [[len(part.weights) for part in parts] for parts in plan.design.program.parts]
     assert counts == [[8], [2]]

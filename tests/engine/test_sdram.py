@@ -107,6 +107,17 @@ def board_transport(out):
     return BoardTransport(verilog, clk_hz=clk_hz, link=link_of(manifest.link), top=top)
 
 
+def check_on_board(out, fixed, samples):
+    """A build's board, simulated, gives the integers of the model."""
+    codes = quantize_inputs(fixed, samples)
+    [expected] = run_fixed(fixed, codes).values()
+    with board_transport(out) as transport:
+        image = (out / "board" / "weights.bin").read_bytes()
+        device = Device(read_manifest(out), transport, image=image)
+        [found] = device.run_codes(codes).values()
+        assert (found == expected).all()
+
+
 @pytest.mark.verilator
 def test_the_host_fills_the_memory(built):
     """Once, whatever begins anew meanwhile; before that the board refuses frames."""
@@ -215,13 +226,7 @@ def test_a_step_of_a_language_model_from_sdram(board, kind, choice, tmp_path, rn
         assert (found.bit_exact, found.frames) == (True, 24)
         assert stall or found.latency_cycles == folder.plan.latency
     # The host ends every sequence: the memory keeps its words, and is read from its begin.
-    codes = quantize_inputs(fixed, samples)
-    [expected] = run_fixed(fixed, codes).values()
-    with board_transport(tmp_path) as transport:
-        image = (tmp_path / "board" / "weights.bin").read_bytes()
-        device = Device(read_manifest(tmp_path), transport, image=image)
-        [found] = device.run_codes(codes).values()
-        assert (found == expected).all()
+    check_on_board(tmp_path, fixed, samples)
 
 
 def test_every_sequence_begins_with_the_initial_values(tmp_path, rng):
@@ -240,13 +245,7 @@ def test_every_sequence_begins_with_the_initial_values(tmp_path, rng):
         model=Path("summing.nnef"), board=BOARD.name, out=tmp_path, link=Uart(5_000_000)
     )
     emit(tmp_path, fixed, None, plan, None, BOARD, options)
-    codes = quantize_inputs(fixed, samples)
-    [expected] = run_fixed(fixed, codes).values()
-    with board_transport(tmp_path) as transport:
-        image = (tmp_path / "board" / "weights.bin").read_bytes()
-        device = Device(read_manifest(tmp_path), transport, image=image)
-        [found] = device.run_codes(codes).values()
-        assert (found == expected).all()
+    check_on_board(tmp_path, fixed, samples)
 
 
 @pytest.mark.parametrize("tokens", [11, 600])

@@ -94,17 +94,21 @@ def test_wide_codes(builder, rng, fix):
     assert all("has codes of 12 bits" in text for text in texts)
 
 
-def test_what_does_not_fit(rng, fix):
+@pytest.fixture
+def large(rng, fix):
     builder = GraphBuilder("large")
     x = builder.input("x", (1, 4096))
     builder.op("linear", x, rng.normal(size=(40, 4096)), np.zeros((1, 40)))
-    graph = fix(builder.build(), weight_rounding="nearest", correct_bias=False)
+    return fix(builder.build(), weight_rounding="nearest", correct_bias=False)
+
+
+def test_what_does_not_fit(large):
     board = find_board("ice40_hx8k_b_evn")
     match = r"'large' does not fit ice40_hx8k_b_evn .* block RAMs of 32; 163,840 bytes of weights"
     with pytest.raises(TargetError, match=match):
-        ENGINE.plan(graph, board)
-    assert not ENGINE.may_fit(graph, board)
-    assert ENGINE.may_fit(graph, find_board("icebreaker"))
+        ENGINE.plan(large, board)
+    assert not ENGINE.may_fit(large, board)
+    assert ENGINE.may_fit(large, find_board("icebreaker"))
 
 
 def test_codes_that_do_not_fit(rng, fix):
@@ -177,12 +181,7 @@ def test_report(builder, rng, fix):
     assert work.busy + work.waiting + work.starved == 2 * plan.interval
 
 
-def test_no_reader_is_made_for_more_weights_than_flash_has(rng, fix, monkeypatch):
-    builder = GraphBuilder("large")
-    x = builder.input("x", (1, 4096))
-    builder.op("linear", x, rng.normal(size=(40, 4096)), np.zeros((1, 40)))
-    graph = fix(builder.build(), weight_rounding="nearest", correct_bias=False)
-
+def test_no_reader_is_made_for_more_weights_than_flash_has(large, monkeypatch):
     def reader(self, words, *others):
         raise ValueError(f"{words} words are beyond 24 bits of address")
 
@@ -190,7 +189,7 @@ def test_no_reader_is_made_for_more_weights_than_flash_has(rng, fix, monkeypatch
     monkeypatch.setattr(FlashStore, "reader", reader)
     match = r"'large' does not fit icebreaker .* block RAMs of 30; 163,840 bytes of weights"
     with pytest.raises(TargetError, match=match):
-        ENGINE.plan(graph, find_board("icebreaker"))
+        ENGINE.plan(large, find_board("icebreaker"))
 
 
 def test_layers_know_how_many_words_of_weights_they_have(builder, rng, fix):

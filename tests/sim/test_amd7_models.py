@@ -1,40 +1,18 @@
 """Our models of AMD's blocks do what AMD's guides say of the modes in use."""
 
 import re
-import subprocess
 from pathlib import Path
 
 import numpy as np
 import pyosys
 import pytest
+from block_models import check_with, design, outputs, verilog_model
 
-import nnef_hw.sim
 from nnef_hw.errors import ToolError
-from nnef_hw.sim.fast_runner import FastRunner
-from nnef_hw.sim.verilator import build_model
 
 pytestmark = pytest.mark.verilator
 
-FOLDER = Path(nnef_hw.sim.__file__).parent / "models"
-MEMORY, DSP = ((FOLDER / f"amd7_{name}.v").read_text() for name in ("memory", "dsp"))
-HEAD = "/* verilator lint_off PINMISSING */\n"
-TOP = """
-module top(
-    input clk, rst, input [{i}-1:0] i__payload, input i__valid, output i__ready,
-    output [{o}-1:0] o__payload, output o__valid, input o__ready
-);
-    assign i__ready = 1;
-    reg valid = 0;
-    always @(posedge clk) valid <= i__valid;
-    assign o__valid = valid;
-    {body}
-endmodule
-"""
-
-
-def words(result):
-    """Return every payload as one number."""
-    return [sum(int(w) << 64 * k for k, w in enumerate(row)) for row in result.payloads]
+MEMORY, DSP = verilog_model("amd7_memory"), verilog_model("amd7_dsp")
 
 
 # registers of A and B, C, D, sum and product, output; whether D, and C, take part
@@ -91,7 +69,8 @@ def test_dsp_blocks_do_what_those_of_yosys_do(tmp_path):
     body = "".join(
         block(n, module, mode) for module in ("DSP48E1", "theirs") for n, mode in enumerate(MODES)
     )
-    verilog = f"""{HEAD}/* verilator lint_off COMBDLY */
+    verilog = f"""/* verilator lint_off PINMISSING */
+    /* verilator lint_off COMBDLY */
     module top(input clk, input [29:0] a, input [17:0] b, input [47:0] c, input [24:0] d,
                input [6:0] e, r, output same);
     wire [{bits}-1:0] DSP48E1_p, theirs_p;
@@ -100,11 +79,7 @@ def test_dsp_blocks_do_what_those_of_yosys_do(tmp_path):
     endmodule
     {theirs.replace("module DSP48E1", "module theirs")}
     """
-    harness = tmp_path / "main.cpp"
-    harness.write_text(BOTH_HARNESS)
-    model = build_model(verilog + DSP, harness=harness, defines=[])
-    result = subprocess.run([model.executable], capture_output=True, text=True)
-    assert (result.stdout, result.returncode) == ("", 0)
+    check_with(BOTH_HARNESS, verilog + DSP, tmp_path)
 
 
 class Memory:
@@ -199,7 +174,6 @@ def test_memory(rng):
         body += ram(n, *settings)
         if settings[0] == "RAMB18E1":
             body += f"assign o__payload[{72 * n + 36} +: 36] = 0;"
-    top = TOP.format(i=113, o=72 * len(BLOCKS), body=body)
     count = 3000
     data = [int.from_bytes(rng.bytes(9), "little") for _ in range(count)]
     addresses = rng.integers(0, 1 << 15, (count, 2))
@@ -228,7 +202,7 @@ def test_memory(rng):
         ],
         np.uint64,
     )
-    found = words(FastRunner(HEAD + top + MEMORY).run(inputs, expected_beats=count))
+    found = outputs(design(MEMORY, body, i=113, o=72 * len(BLOCKS)), inputs)
     for n, (kind, mode, read, write, shows) in enumerate(BLOCKS):
         size, port = SIZES[kind]
         memory = Memory(size)
@@ -274,6 +248,5 @@ def test_memory(rng):
 )  # fmt: skip
 def test_other_modes_end_the_simulation(cell, mode):
     body = f"{cell} #({mode}) block (); assign o__payload = i__payload;"
-    top = TOP.format(i=2, o=2, body=body)
     with pytest.raises(ToolError, match="a mode without a model"):
-        FastRunner(HEAD + top + MEMORY + DSP).run(np.ones(1, np.uint64), expected_beats=1)
+        outputs(design(MEMORY + DSP, body, i=2, o=2), np.ones(1, np.uint64))

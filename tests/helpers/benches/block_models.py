@@ -1,11 +1,13 @@
 """A design around blocks of a family, to compare our Verilog models of them with its guides."""
 
+import subprocess
 from pathlib import Path
 
 import nnef_hw.sim
 from nnef_hw.sim.fast_runner import FastRunner
+from nnef_hw.sim.verilator import build_model
 
-__all__ = ["design", "outputs", "signed", "verilog_model"]
+__all__ = ["check_with", "design", "outputs", "signed", "verilog_model"]
 
 TOP = """/* verilator lint_off PINMISSING */
 module top(
@@ -35,6 +37,15 @@ def outputs(runner, inputs):
     """Return the result of each word, as a number."""
     result = runner.run(inputs, expected_beats=len(inputs))
     return [sum(int(w) << 64 * k for k, w in enumerate(row)) for row in result.payloads]
+
+
+def check_with(harness, verilog, folder, defines=()):
+    """Run a harness in C++ on Verilog: it says nothing unless all is right."""
+    source = folder / "main.cpp"
+    source.write_text(harness)
+    model = build_model(verilog, harness=source, defines=list(defines))
+    result = subprocess.run([model.executable], capture_output=True, text=True)
+    assert (result.stdout, result.returncode) == ("", 0), result.stdout
 
 
 def signed(value, bits):

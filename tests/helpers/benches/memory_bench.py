@@ -4,7 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.rtl.readers.pads import pads_verilog
+from nnef_hw.run.netlist import mapped_verilog
 from nnef_hw.sim.fast_runner import FastRunner
 
 # Reads begin as the stream i allows; every word comes with the cycle of its first offer.
@@ -40,6 +42,22 @@ class Words:
     started: np.ndarray
     offered: np.ndarray
     taken: np.ndarray
+
+
+def reader_verilog(part, model, device=None):
+    """Return a reader, from the cells of a device if one is given, and its memory's model."""
+    verilog = to_verilog(part.build(), name="reader")
+    if device is not None:
+        verilog = mapped_verilog(verilog, device, top="reader")
+    return verilog + model.source.read_text()
+
+
+def next_taken(times, offered, taken):
+    """Return the cycle in which the next word was taken, offered and taken as predicted."""
+    assert times.offered == next(offered)
+    cycle = next(taken)
+    assert times.take(cycle) == cycle
+    return cycle
 
 
 def run_reader(body, verilog, *, starts, words, width=16, stall=0.0, seed=1, **options):

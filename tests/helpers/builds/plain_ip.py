@@ -66,7 +66,7 @@ def check_lints(verilog, tops, folder):
         ):  # fmt: skip
             run = subprocess.run(command, env=environment, capture_output=True, text=True)
             warnings = [line for line in run.stderr.splitlines() if "timescale" not in line]
-            assert (run.returncode, "\n".join(warnings)) == (0, "")
+            assert (run.returncode, warnings) == (0, []), "\n".join(warnings)
 
 
 def module_ports(verilog, module):

@@ -1,11 +1,11 @@
 """Modules of primitives.v as behaviour, and as the cells of each family that they instantiate."""
 
 import re
-import subprocess
 from pathlib import Path
 
 import pyosys
 import pytest
+from block_models import check_with
 from sweeps import covering
 
 import nnef_hw.sim
@@ -18,7 +18,6 @@ from nnef_hw.rtl.base.primitives import (
     PRIMITIVES,
     WIDE_PRIMITIVES,
 )
-from nnef_hw.sim.verilator import build_model
 
 MODELS = Path(nnef_hw.sim.__file__).parent / "models"
 YOSYS_CELLS = Path(pyosys.__file__).parent / "share"
@@ -110,15 +109,9 @@ def cell_models(pattern, names):
 
 def check_blocks(verilog, harness, family, folder):
     """Run a harness on Verilog with a family's DSP blocks: it says nothing unless all is right."""
-    source = folder / "main.cpp"
-    source.write_text(harness)
     verilog += "".join((MODELS / name).read_text() for name in OURS.get(family, ()))
     verilog += cell_models(*CELLS[family])
-
-    model = build_model(verilog, harness=source, defines=MACROS[family])
-
-    result = subprocess.run([model.executable], capture_output=True, text=True)
-    assert (result.stdout, result.returncode) == ("", 0)
+    check_with(harness, verilog, folder, MACROS[family])
 
 
 @pytest.mark.verilator
@@ -132,15 +125,9 @@ def check_blocks(verilog, harness, family, folder):
 )
 def test_every_operand(digits, width, family, signed, tmp_path):
     values = {"digits": digits, "width": width, "signed": signed}
-    harness = tmp_path / "main.cpp"
-    harness.write_text(HARNESS.format(**values))
     verilog = TOP.format(**values) + PRIMITIVES.read_text() + ENGINE_PRIMITIVES.read_text()
     verilog += cell_models(*CELLS[family])
-
-    model = build_model(verilog, harness=harness, defines=MACROS[family])
-
-    result = subprocess.run([model.executable], capture_output=True, text=True)
-    assert (result.stdout, result.returncode) == ("", 0)
+    check_with(HARNESS.format(**values), verilog, tmp_path, MACROS[family])
 
 
 PAIR = """
@@ -380,14 +367,8 @@ int main() {
     ("family", "cells"), [("behaviour", []), ("ecp5", []), ("amd7", []), ("ice40", ["SB_MAC16"])]
 )
 def test_wide_products(family, cells, tmp_path):
-    harness = tmp_path / "main.cpp"
-    harness.write_text(WIDE_HARNESS)
     verilog = WIDE + WIDE_PRIMITIVES.read_text()
     if not cells:
         verilog += "".join((MODELS / name).read_text() for name in OURS.get(family, ()))
     verilog += cell_models(CELLS[family][0], cells)
-
-    model = build_model(verilog, harness=harness, defines=MACROS[family])
-
-    result = subprocess.run([model.executable], capture_output=True, text=True)
-    assert (result.stdout, result.returncode) == ("", 0)
+    check_with(WIDE_HARNESS, verilog, tmp_path, MACROS[family])

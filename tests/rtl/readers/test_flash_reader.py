@@ -5,17 +5,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from memory_bench import run_reader
+from memory_bench import next_taken, reader_verilog, run_reader
 from sweeps import few
 
 from nnef_hw import parts
 from nnef_hw.boards import find_board
 from nnef_hw.boards.board import SpiFlash
-from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.errors import CheckError
 from nnef_hw.hardware.memories import find_flash
 from nnef_hw.hardware.memories.flash import FAST_READ, QUAD_IO, QUAD_IO_DDR, QUAD_OUTPUT, READ
-from nnef_hw.run.netlist import mapped_verilog
 from nnef_hw.sim.memories import FlashModel
 
 FLASH = find_flash(0xEF7018)
@@ -86,10 +84,7 @@ def flash(tmp_path, rng):
             top=3 if lines == 4 else 1,
             mid=".dq_i_mid(dq_i_mid)," if part.read.double_rate else "",
         )  # fmt: skip
-        verilog = to_verilog(part.build(), name="reader")
-        if device is not None:
-            verilog = mapped_verilog(verilog, device, top="reader")
-        verilog += model.source.read_text()
+        verilog = reader_verilog(part, model, device)
         again = part.words - part.once
         words = starts * again + part.once if words is None else words
         return run_reader(
@@ -115,9 +110,7 @@ def check(part, result, contents, first=0):
         # its request was there long before
         assert times.begin(0) == start
         for _ in range(times.left):
-            assert times.offered == next(offered)
-            cycle = next(taken)
-            assert times.take(cycle) == cycle
+            next_taken(times, offered, taken)
 
 
 @pytest.mark.verilator

@@ -4,15 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from memory_bench import run_reader
+from memory_bench import next_taken, reader_verilog, run_reader
 
 from nnef_hw import parts
 from nnef_hw.boards import find_board
 from nnef_hw.boards.board import Sdram
-from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.hardware.memories.sdram import GW2AR_SDRAM, SDRAM_256_MBIT
 from nnef_hw.parts.readers.row_reader import Segment
-from nnef_hw.run.netlist import mapped_verilog
 from nnef_hw.sim.memories import SdramModel
 
 DEVICE = find_board("ulx3s_85f").device
@@ -102,13 +100,9 @@ def run(part, *, reads=2, words=None, device=None, counted="assign valid = given
         width=width, pins=part.chip.width, model=model.instance(), rows=part.chip.row_bits,
         counted=counted, places=places, start=start,
     )  # fmt: skip
-    verilog = to_verilog(part.build(), name="reader")
-    if device is not None:
-        verilog = mapped_verilog(verilog, device, top="reader")
-    verilog += model.source.read_text()
     return run_reader(
         body,
-        verilog,
+        reader_verilog(part, model, device),
         starts=1 + reads,
         words=words or reads * part.words - (reads - 1) * part.once,
         width=width,
@@ -132,9 +126,7 @@ def check(part, result, *, waited=True):
         assert times.begin(0 if waited and n else start) == start
         assert times.left == part.words - (part.once if n else 0)
         for _ in range(times.left):
-            assert times.offered == next(offered)
-            cycle = next(taken)
-            assert times.take(cycle) == cycle
+            next_taken(times, offered, taken)
 
 
 @pytest.mark.verilator
@@ -204,9 +196,7 @@ def test_rows_come_for_integers_when_they_are_predicted(part, stall, waits):
             wanted += image[first : first + own.words]
             times.begin(0 if frame or n else result.started[1])
             for k in range(own.words):
-                assert times.offered == next(offered)
-                cycle = next(taken)
-                assert times.take(cycle) == cycle
+                cycle = next_taken(times, offered, taken)
                 if n == part.first and k == word:
                     times.give(0, cycle)
         numbers = range(part.first, len(part.segments))
