@@ -2,6 +2,7 @@
 
 import pytest
 
+from nnef_hw.cli import main
 from nnef_hw.frontend import load
 
 onnx = pytest.importorskip("onnx", reason="pip install nnef-hw[onnx]")
@@ -41,6 +42,20 @@ def read(write):
         return load(write(model, **options), dims=dims)
 
     return read_model
+
+
+@pytest.fixture
+def check_refused(write, capsys):
+    """Return ``check_refused(model, operator, reason)``: one error, located at 'node'."""
+
+    def check(model, operator, reason):
+        path = write(model)
+        assert main(["check", str(path)]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line.startswith(f"nnef-hw: {path}: {operator} 'node'")
+        assert reason in line
+
+    return check
 
 
 @pytest.fixture

@@ -90,47 +90,49 @@ def test_windows_and_triangles(rng, tmp_path):
     is_as_onnxruntime(path, {"x": rng.normal(size=(1, 129)).astype(np.float32)})
 
 
+def simplified(path, x):
+    """Return the network and its results, those of ONNX Runtime before and after it is simple."""
+    expected = is_as_onnxruntime(path, x)["y"]
+    whole = simplify(load(path))
+    np.testing.assert_allclose(run_float(whole, x)["y"], expected, rtol=1e-5, atol=1e-5)
+    return whole, expected
+
+
+def computing(graph):
+    return [node for node in graph.nodes if node.op != "reshape"]
+
+
 @pytest.mark.parametrize("magnitude", [False, True])
 @pytest.mark.parametrize("least", [False, True])
 def test_a_spectrogram_is_one_operator(least, magnitude, rng, tmp_path):
     path = spectrogram(tmp_path / "net.onnx", least=least, magnitude=magnitude)
     x = {"x": rng.normal(size=(1, SAMPLES)).astype(np.float32) * 0.01}
-    expected = is_as_onnxruntime(path, x)
-    whole = simplify(load(path))
-    computing = [node for node in whole.nodes if node.op != "reshape"]
-    assert [node.op for node in computing] == ["slice", "log_bands", "conv"]
-    assert computing[1].attrs["power"] == 2 - magnitude
-    np.testing.assert_allclose(run_float(whole, x)["y"], expected["y"], rtol=1e-5, atol=1e-5)
+    nodes = computing(simplified(path, x)[0])
+    assert [node.op for node in nodes] == ["slice", "log_bands", "conv"]
+    assert nodes[1].attrs["power"] == 2 - magnitude
 
 
 def test_mirrored_borders_are_part_of_it(rng, tmp_path):
     """As torch.stft has them by default."""
     path = spectrogram(tmp_path / "net.onnx", mirrored=32)
     x = {"x": rng.normal(size=(1, SAMPLES)).astype(np.float32)}
-    expected = is_as_onnxruntime(path, x)
-    whole = simplify(load(path))
-    assert [node.op for node in whole.nodes if node.op != "reshape"] == ["log_bands", "conv"]
-    np.testing.assert_allclose(run_float(whole, x)["y"], expected["y"], rtol=1e-5, atol=1e-5)
+    whole, expected = simplified(path, x)
+    assert [node.op for node in computing(whole)] == ["log_bands", "conv"]
     save(whole, tmp_path / "net.nnef.tgz")
     again = run_float(load(tmp_path / "net.nnef.tgz"), x)
-    np.testing.assert_allclose(again["y"], expected["y"], rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(again["y"], expected, rtol=1e-5, atol=1e-5)
 
 
 def test_an_emphasis_is_part_of_it(rng, tmp_path):
     path = spectrogram(tmp_path / "net.onnx", emphasis=0.97)
     x = {"raw": rng.normal(size=(1, SAMPLES)).astype(np.float32) * 0.01}
-    expected = is_as_onnxruntime(path, x)
-    whole = simplify(load(path))
-    computing = [node for node in whole.nodes if node.op != "reshape"]
-    assert [node.op for node in computing] == ["slice", "log_bands", "conv"]
-    assert computing[1].attrs["emphasis"] == 0.97
-    np.testing.assert_allclose(run_float(whole, x)["y"], expected["y"], rtol=1e-5, atol=1e-5)
+    nodes = computing(simplified(path, x)[0])
+    assert [node.op for node in nodes] == ["slice", "log_bands", "conv"]
+    assert nodes[1].attrs["emphasis"] == 0.97
 
 
 def test_other_spectrograms_stay_as_they_are(rng, tmp_path):
     path = spectrogram(tmp_path / "net.onnx", points=60)
     x = {"x": rng.normal(size=(1, SAMPLES)).astype(np.float32)}
-    expected = is_as_onnxruntime(path, x)
-    whole = simplify(load(path))
+    whole, _ = simplified(path, x)
     assert "log_bands" not in {node.op for node in whole.nodes}
-    np.testing.assert_allclose(run_float(whole, x)["y"], expected["y"], rtol=1e-5, atol=1e-5)
