@@ -5,23 +5,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hesitant import Hesitant
 from step_graphs import step
 from sweeps import few
+from text_boards import paused_board, texts, token_samples
 
 import nnef_hw as nh
-from nnef_hw.architectures import find_architecture
-from nnef_hw.boards import find_board
 from nnef_hw.boards.hardware.texts import core
 from nnef_hw.boards.interfaces import TextLine
-from nnef_hw.codegen import board as codegen_board
-from nnef_hw.codegen.board import design_board
-from nnef_hw.codegen.manifest import make_manifest
-from nnef_hw.flow.language_models import bind_loop
 from nnef_hw.frontend import save
 from nnef_hw.host.line_loop import LineLoop, LineTiming
 from nnef_hw.host.link import LinkError
-from nnef_hw.host.manifest import read_manifest
 from nnef_hw.host.tokens import TokenLoop
 from nnef_hw.run.generate import FixedSteps
 from nnef_hw.sim.board_runner import BoardTransport
@@ -37,10 +30,7 @@ PROMPTS = [[0], [0, 5], [0, 3, 1, 8]]
 def network():
     """A small step, quantized."""
     rng = np.random.default_rng(3)
-    samples = {
-        "token": rng.integers(0, 11, (6, 16, 1)),
-        "position": np.tile(np.arange(8), (6, 2))[..., None],
-    }
+    samples = token_samples(rng)
     return step(rng, size=2), samples
 
 
@@ -74,23 +64,10 @@ class Line:
 @pytest.fixture(scope="module")
 def designed(fixed, tmp_path_factory):
     """A board on which all streams pause: its Verilog, its clock, and the manifest."""
-    board, architecture = find_board("tang_nano_20k"), find_architecture("engine")
-    plan = architecture.plan(fixed, board)
-    manifest = make_manifest(
-        fixed, plan, generator="test", link=TextLine(), loop=bind_loop(fixed, plan.outputs)
-    )
-
-    class Hesitating:
-        def component(self, *arguments, **wishes):
-            return Hesitant(architecture.component(*arguments, **wishes))
-
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(codegen_board, "find_architecture", lambda name: Hesitating())
         patch.setattr(core, "IDLE_SECONDS", 0.001)
-        design = design_board(plan, fixed, manifest, board)
-    folder = tmp_path_factory.mktemp("designed")
-    (folder / "manifest.json").write_text(json.dumps(manifest))
-    return design.verilog, round(plan.clock_mhz * 1e6), read_manifest(folder)
+        folder = tmp_path_factory.mktemp("designed")
+        return paused_board(fixed, "engine", TextLine(), folder, patch)
 
 
 @pytest.fixture
@@ -101,20 +78,16 @@ def line(designed):
         yield Line(transport), manifest
 
 
-def texts(loop, prompts, tokens=5):
-    return [list(loop.generate(prompt, tokens)) for prompt in prompts]
-
-
 def wanted(fixed, manifest, prompts, **settings):
     steps = FixedSteps(fixed)
-    return texts(TokenLoop(manifest.roles, steps, begin=steps.reset, **settings), prompts)
+    return texts(TokenLoop(manifest.roles, steps, begin=steps.reset, **settings), prompts, 5)
 
 
 def test_texts_are_those_of_the_fixed_model_under_stalls(line, fixed):
     line, manifest = line
     for settings in SETTINGS:
         loop = LineLoop(manifest.roles, line, HASTY, manifest.hash, **settings)
-        found = texts(loop, PROMPTS * 5)
+        found = texts(loop, PROMPTS * 5, 5)
         assert found == wanted(fixed, manifest, PROMPTS * 5, **settings)
         assert sum(map(len, found)) >= 64
         assert len({tuple(text) for text in found}) > 2
@@ -124,11 +97,11 @@ def test_a_text_that_nobody_reads_to_its_end(line, fixed):
     line, manifest = line
     loop = LineLoop(manifest.roles, line, HASTY, manifest.hash)
     assert next(loop.generate([2], 7)) == wanted(fixed, manifest, [[2]])[0][0]
-    assert texts(loop, PROMPTS) == wanted(fixed, manifest, PROMPTS)
+    assert texts(loop, PROMPTS, 5) == wanted(fixed, manifest, PROMPTS)
     # a host that ended within a head
     line.write(b"\x05\x00\x01")
     other = LineLoop(manifest.roles, line, HASTY, manifest.hash, temperature=0.8)
-    assert texts(other, PROMPTS) == wanted(fixed, manifest, PROMPTS, temperature=0.8)
+    assert texts(other, PROMPTS, 5) == wanted(fixed, manifest, PROMPTS, temperature=0.8)
 
 
 @pytest.mark.parametrize(
@@ -139,21 +112,21 @@ def test_a_damaged_or_lost_byte_in_front_of_a_prompt_is_sent_again(line, fixed, 
     for change in (lambda x: bytes([x ^ 4]), lambda x: b""):
         line.written, line.changes = 0, {place: change}
         loop = LineLoop(manifest.roles, line, HASTY, manifest.hash, temperature=0.8, seed=2)
-        assert texts(loop, PROMPTS) == wanted(fixed, manifest, PROMPTS, temperature=0.8, seed=2)
+        assert texts(loop, PROMPTS, 5) == wanted(fixed, manifest, PROMPTS, temperature=0.8, seed=2)
         assert not line.changes
 
 
 def test_a_damaged_prompt_is_told(line, fixed):
     line, manifest = line
     loop = LineLoop(manifest.roles, line, HASTY, manifest.hash)
-    assert texts(loop, PROMPTS) == wanted(fixed, manifest, PROMPTS)
+    assert texts(loop, PROMPTS, 5) == wanted(fixed, manifest, PROMPTS)
     line.written, line.changes = 0, {8: lambda x: bytes([x ^ 2])}
     with pytest.raises(LinkError, match="took the token 3 of the prompt for 1"):
         list(loop.generate([3, 1], 4))
     line.written, line.changes = 0, {9: lambda x: b""}
     with pytest.raises(LinkError, match="stopped before its echo of a prompt's token"):
         list(loop.generate([3, 1], 4))
-    assert texts(loop, PROMPTS) == wanted(fixed, manifest, PROMPTS)
+    assert texts(loop, PROMPTS, 5) == wanted(fixed, manifest, PROMPTS)
 
 
 def test_another_build_is_told(line):

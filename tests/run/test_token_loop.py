@@ -5,19 +5,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hesitant import Hesitant
 from step_graphs import step
+from text_boards import paused_board, texts, token_samples
 
 import nnef_hw as nh
-from nnef_hw.architectures import find_architecture
 from nnef_hw.boards import find_board
 from nnef_hw.boards.interfaces import Uart
-from nnef_hw.codegen import board as codegen_board
 from nnef_hw.codegen.board import design_board
 from nnef_hw.codegen.manifest import make_manifest
 from nnef_hw.errors import UsageError
 from nnef_hw.flow import compilation
-from nnef_hw.flow.language_models import bind_loop
 from nnef_hw.frontend import save
 from nnef_hw.host.link import LinkError, Timing
 from nnef_hw.host.manifest import read_manifest
@@ -48,36 +45,20 @@ def names():
     return fixed_names()
 
 
-def texts(loop, prompts, tokens=16):
-    return [list(loop.generate(prompt, tokens)) for prompt in prompts]
-
-
 @pytest.mark.nightly
 @pytest.mark.parametrize("arch", ["engine", "streaming"])
 def test_names_are_those_of_the_fixed_model_under_stalls(arch, names, tmp_path, monkeypatch):
     """272 tokens of the greatest scores, and as many at random, while all streams pause."""
-    board, architecture = find_board("tang_nano_20k"), find_architecture(arch)
-    plan = architecture.plan(names, board)
-    manifest = make_manifest(
-        names, plan, generator="test", link=Uart(), loop=bind_loop(names, plan.outputs)
-    )
-
-    class Hesitating:
-        def component(self, *arguments, **wishes):
-            return Hesitant(architecture.component(*arguments, **wishes))
-
-    monkeypatch.setattr(codegen_board, "find_architecture", lambda name: Hesitating())
-    design = design_board(plan, names, manifest, board)
-    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    verilog, clk_hz, manifest = paused_board(names, arch, Uart(), tmp_path, monkeypatch)
     prompts = [[0], [0, 5], [0, 13, 1, 18]] * 6
-    with BoardTransport(design.verilog, clk_hz=round(plan.clock_mhz * 1e6)) as transport:
-        device = Device(read_manifest(tmp_path), transport, HASTY)
+    with BoardTransport(verilog, clk_hz=clk_hz) as transport:
+        device = Device(manifest, transport, HASTY)
         for settings in ({}, {"temperature": 0.8, "seed": 1}):
             steps = FixedSteps(names)
             roles = device.manifest.roles
             wanted = TokenLoop(roles, steps, begin=steps.reset, **settings)
-            found = texts(device.token_loop(**settings), prompts)
-            assert found == texts(wanted, prompts)
+            found = texts(device.token_loop(**settings), prompts, 16)
+            assert found == texts(wanted, prompts, 16)
             assert sum(map(len, found)) >= 256
             assert len({tuple(text) for text in found}) > 2
 
@@ -87,10 +68,7 @@ def write_step(folder):
     rng = np.random.default_rng(3)
     graph = step(rng, size=2)
     save(graph, folder / "step.nnef.tgz")
-    samples = {
-        "token": rng.integers(0, 11, (6, 16, 1)),
-        "position": np.tile(np.arange(8), (6, 2))[..., None],
-    }
+    samples = token_samples(rng)
     np.savez(folder / "samples.npz", **samples)
     return samples
 
