@@ -171,6 +171,15 @@ def cli(capsys, monkeypatch, tmp_path):
     return run
 
 
+@pytest.fixture
+def compiler():
+    """The system's compiler of C."""
+    found = shutil.which("cc")
+    if found is None:
+        pytest.skip("no C compiler called cc")
+    return found
+
+
 def find_shared(name):
     """Return a folder of third-party data; skip the test if it is not there."""
     root = Path(os.environ.get("NNEF_HW_SHARED", Path(__file__).parents[2] / "shared"))

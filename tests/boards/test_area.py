@@ -106,14 +106,19 @@ def test_a_pin_fits_its_budget_on_up5k(options, tmp_path):
     assert 10 < logic_cells <= EventPin.luts(**options), logic_cells
 
 
+def cells_of(source, layout, folder):
+    """Return the logic cells of a source, whose memories are those that it says."""
+    receiver = source.hardware_class()(layout, **source.parameters(36_750_000))
+    logic_cells, memories = synthesized(receiver, folder)
+    assert memories == source.bram
+    return logic_cells
+
+
 @pytest.mark.synth
 @pytest.mark.parametrize("kind", [kind for kind in SOURCES if issubclass(kind, Microphone)])
 def test_microphones_fit_their_budgets_on_up5k(kind, tmp_path):
     source = kind("x", 16_000, 512)
-    layout = beats(signed(16))
-    receiver = source.hardware_class()(layout, **source.parameters(36_750_000))
-    logic_cells, memories = synthesized(receiver, tmp_path)
-    assert memories == source.bram
+    logic_cells = cells_of(source, beats(signed(16)), tmp_path)
     assert 50 < logic_cells <= source.lut
 
 
@@ -124,10 +129,7 @@ def test_microphones_fit_their_budgets_on_up5k(kind, tmp_path):
 )
 def test_a_sensor_of_motion_fits_its_budget_on_up5k(numbers, bits, lanes, tmp_path):
     source = Imu("x", 100, 32 * numbers, numbers, numbers, bits, scale=0.0123 * 2.0 ** (8 - bits))
-    layout = beats(signed(bits), lanes)
-    receiver = source.hardware_class()(layout, **source.parameters(36_750_000))
-    logic_cells, memories = synthesized(receiver, tmp_path)
-    assert memories == source.bram
+    logic_cells = cells_of(source, beats(signed(bits), lanes), tmp_path)
     assert 200 < logic_cells <= source.lut
 
 
@@ -135,10 +137,7 @@ def test_a_sensor_of_motion_fits_its_budget_on_up5k(numbers, bits, lanes, tmp_pa
 @pytest.mark.parametrize("camera", few([camera.name for camera in CAMERAS], ["ov2640"]))
 def test_a_camera_fits_its_budget_on_up5k(camera, tmp_path):
     source = Dvp("x", 96, 96, 1, camera=camera)
-    layout = beats(8)
-    receiver = source.hardware_class()(layout, **source.parameters(36_750_000))
-    logic_cells, memories = synthesized(receiver, tmp_path)
-    assert memories == source.bram
+    logic_cells = cells_of(source, beats(8), tmp_path)
     assert 300 < logic_cells <= Dvp.luts(camera=camera), logic_cells
 
 

@@ -128,23 +128,28 @@ def test_says_what_it_needs():
         I2sReceiver(beat_layout(bits=8, signed=True, lanes=1), edges=1, cycles=8, frame=1)
 
 
-@pytest.mark.verilator
-def test_features_of_a_microphone_on_a_board(rng):
-    """From the pins of a board's top to the host: codes of a front end."""
-    front = LogMel(rate=8_000, window=32, hop=16, points=32, bands=4, high=4_000.0)
+def heard_by(points, rate):
+    """Return a front end's requantizer, and the source and the Verilog of a board with both."""
+    front = LogMel(rate=8_000, window=32, hop=16, points=points, bands=4, high=4_000.0)
     requant = choose_log_mel(front, QType(8, signed=True, scale=1 / 255, zero_point=-128))
     board = find_board("icebreaker")
     board = replace(board, clock_mhz=board.input_mhz)
     part = parts.LogMel(
-        window=32, hop=16, points=32, lengths=requant.bank.lengths, frames=0, out_bits=8,
+        window=32, hop=16, points=points, lengths=requant.bank.lengths, frames=0, out_bits=8,
         out_signed=True, in_dsp=True, ram=board.device.ram,
     )  # fmt: skip
-    samples = sounds(rng, 1_200)["noise"]
-    source = I2s("audio", 16_000, 16)
+    source = I2s("audio", rate, 16)
     top, ports = board_top(
         board, part.build(requant=requant), sources={"i": source}, frames={"i": 16, "o": 4}
     )
-    verilog = to_verilog(top, name="board_top", ports=ports)
+    return requant, source, to_verilog(top, name="board_top", ports=ports)
+
+
+@pytest.mark.verilator
+def test_features_of_a_microphone_on_a_board(rng):
+    """From the pins of a board's top to the host: codes of a front end."""
+    requant, source, verilog = heard_by(points=32, rate=16_000)
+    samples = sounds(rng, 1_200)["noise"]
     heard = {"i2s": samples}
     with BoardTransport(verilog, clk_hz=12_000_000, others=[source], numbers=heard) as transport:
         host = Host(transport)
@@ -163,20 +168,8 @@ def test_features_of_a_microphone_on_a_board(rng):
 @pytest.mark.verilator
 def test_a_board_tells_what_it_has_lost(rng):
     """An accelerator that no plan would allow: it does not take all samples that come."""
-    front = LogMel(rate=8_000, window=32, hop=16, points=256, bands=4, high=4_000.0)
-    requant = choose_log_mel(front, QType(8, signed=True, scale=1 / 255, zero_point=-128))
-    board = find_board("icebreaker")
-    board = replace(board, clock_mhz=board.input_mhz)
-    part = parts.LogMel(
-        window=32, hop=16, points=256, lengths=requant.bank.lengths, frames=0, out_bits=8,
-        out_signed=True, in_dsp=True, ram=board.device.ram,
-    )  # fmt: skip
-    source = I2s("audio", 46_875, 16)
+    _, source, verilog = heard_by(points=256, rate=46_875)
     sample_cycles = 256
-    top, ports = board_top(
-        board, part.build(requant=requant), sources={"i": source}, frames={"i": 16, "o": 4}
-    )
-    verilog = to_verilog(top, name="board_top", ports=ports)
     with BoardTransport(verilog, clk_hz=12_000_000, others=[source]) as transport:
         host = Host(transport)
         host.open(bytes(32))

@@ -1,6 +1,5 @@
 """``model.h``: what it says is what the manifest says, to a C compiler."""
 
-import shutil
 import subprocess
 from dataclasses import replace
 
@@ -29,11 +28,8 @@ MANIFEST = Manifest(
 )  # fmt: skip
 
 
-def printed(manifest, folder, *names, before=""):
+def printed(compiler, manifest, folder, *names, before=""):
     """Return what a program prints of these names, as real numbers, and the bytes of the hash."""
-    compiler = shutil.which("cc")
-    if compiler is None:
-        pytest.skip("no C compiler called cc")
     (folder / "model.h").write_text(model_header(manifest))
     values = "".join(f'printf("%.17g\\n", (double){name});' for name in names)
     (folder / "main.c").write_text(
@@ -48,9 +44,10 @@ def printed(manifest, folder, *names, before=""):
     return first, [float(value) for value in others]
 
 
-def test_a_compiler_reads_what_the_manifest_says(tmp_path):
+def test_a_compiler_reads_what_the_manifest_says(compiler, tmp_path):
     hash_, found = printed(
-        MANIFEST, tmp_path, "MODEL_BAUD", "MODEL_CYCLES_PER_INFERENCE", "MODEL_INPUT_BYTES",
+        compiler, MANIFEST, tmp_path, "MODEL_BAUD", "MODEL_CYCLES_PER_INFERENCE",
+        "MODEL_INPUT_BYTES",
         "MODEL_INPUT_CODES", "MODEL_INPUT_SCALE", "MODEL_INPUT_ZERO_POINT", "MODEL_INPUT_LOWEST",
         "MODEL_OUTPUT_BYTES", "MODEL_OUTPUT0_SCALE", "MODEL_OUTPUT0_ZERO_POINT",
         "MODEL_OUTPUT0_HIGHEST", "sizeof(model_output0_code)", "sizeof(model_input_code)",
@@ -73,7 +70,9 @@ def test_a_compiler_reads_what_the_manifest_says(tmp_path):
         ((1, 5, 4), (1, 1, 20), 1, 1),
     ],
 )
-def test_a_host_in_c_makes_the_codes_of_features(shape, image, axis, lanes, tmp_path, rng):
+def test_a_host_in_c_makes_the_codes_of_features(
+    shape, image, axis, lanes, compiler, tmp_path, rng
+):
     features = FeatureScales(
         axis,
         tuple((10.0 ** rng.uniform(-4, 4, 5)).tolist()),
@@ -95,7 +94,7 @@ def test_a_host_in_c_makes_the_codes_of_features(shape, image, axis, lanes, tmp_
     )
     names = [code % (n, n, n) for n in range(len(stream))]
     text = f"#include <math.h>\nstatic const double X[] = {{{values}}};\n"
-    _, found = printed(replace(MANIFEST, inputs=(source,)), tmp_path, *names, before=text)
+    _, found = printed(compiler, replace(MANIFEST, inputs=(source,)), tmp_path, *names, before=text)
     expected = to_stream(source.quantize(x), source)
     codes = np.clip(found, 0, 255).reshape(expected.shape)
     is_real = to_stream(np.ones(x.shape), source) == 1
@@ -103,6 +102,6 @@ def test_a_host_in_c_makes_the_codes_of_features(shape, image, axis, lanes, tmp_
     assert np.array_equal(codes[is_real], expected[is_real])
 
 
-def test_a_single_output_has_no_number(tmp_path):
+def test_a_single_output_has_no_number(compiler, tmp_path):
     one = replace(MANIFEST, outputs=MANIFEST.outputs[:1])
-    assert printed(one, tmp_path, "MODEL_OUTPUT_CODES")[1] == [12]
+    assert printed(compiler, one, tmp_path, "MODEL_OUTPUT_CODES")[1] == [12]

@@ -92,6 +92,13 @@ class Design:
         assert len({row.tobytes() for row in expected}) == len(expected) >= 3
         np.testing.assert_array_equal(self.infer(host), expected)
 
+    def check_on(self, line):
+        """Compare what a board computes with the fixed model; return the host on its line."""
+        host = Host(line, TIMING)
+        host.open(self.manifest_hash)
+        self.check(host)
+        return host
+
 
 class BadLine:
     """Transport that damages the first attempt of every request.
@@ -182,9 +189,7 @@ def test_mapped_board_computes_the_integers_of_the_model(tiny, name):
     device = find_board(name).device
     mapped = mapped_verilog(design.verilog, device, top="board_top")
     with replace(design, verilog=mapped).power_on() as board:
-        host = Host(board, TIMING)
-        host.open(design.manifest_hash)
-        design.check(host)
+        design.check_on(board)
 
 
 def test_vectors_that_are_a_beat(rng):
@@ -196,9 +201,7 @@ def test_vectors_that_are_a_beat(rng):
     design = Design.of(g.build(x), samples, "ulx3s_85f", count=20, target_fps=87.5e6)
     assert (design.plan.interval, design.plan.inputs[0].lanes) == (1, 7)
     with design.power_on() as board:
-        host = Host(board, TIMING)
-        host.open(design.manifest_hash)
-        design.check(host)
+        design.check_on(board)
 
 
 def test_another_build_is_refused(digits, board):
@@ -232,10 +235,7 @@ def test_every_packet_fails_once(digits, board, rng, kind):
         "lost request": BadLine(board, request=lambda data: None),
         "lost reply": BadLine(board, reply=lambda position, byte: b""),
     }[kind]
-    host = Host(line, TIMING)
-    host.open(digits.manifest_hash)
-    digits.check(host)
-    counters = host.counters()
+    counters = digits.check_on(line).counters()
     sent = [packet[1] for packet in line.requests]
     assert sent.count(Request.DATA) == sent.count(Request.DATA_END) == 3
     assert sent.count(Request.READ) >= 1
@@ -253,10 +253,7 @@ def test_every_packet_comes_twice(digits, board, pause):
         board.write(data)
 
     line = BadLine(board, request=double)
-    host = Host(line, TIMING)
-    host.open(digits.manifest_hash)
-    digits.check(host)
-    assert host.counters().frames == 3
+    assert digits.check_on(line).counters().frames == 3
     if pause:
         assert line.repeats == 0
 
@@ -285,10 +282,7 @@ def test_counters_of_a_busy_accelerator(tiny):
     verilog = to_verilog(top, name="board_top", ports=ports)
     with BoardTransport(verilog, clk_hz=design.clk_hz, link=Uart(baud)) as board:
         line = BadLine(board)
-        host = Host(line, TIMING)
-        host.open(design.manifest_hash)
-        design.check(host)
-        counters = host.counters()
+        counters = design.check_on(line).counters()
         sent = [packet[1] for packet in line.requests]
         # there is room for some 50 frames on the way
         assert sent.count(Request.DATA_END) > counters.frames == 80

@@ -70,17 +70,20 @@ def test_a_rate_of_the_user_comes_first(rng):
     assert wanted_rate(7.0, wishes, graph) == 7.0
 
 
-@pytest.mark.parametrize(("arch", "alone"), [("engine", True), ("streaming", False)])
-def test_an_engine_takes_one_picture_at_a_time(arch, alone, rng):
-    """Its next frame may enter a little before the last one has left; it waits all the same."""
+def camera_of(rng, **plan):
+    """Return the source of a network that sees, bound to a plan of an UP5K."""
     net = GraphBuilder("eye")
     graph = net.build(net.conv(net.input("x", [1, 1, 24, 32]), rng.normal(size=(2, 1, 3, 3))))
     port = SimpleNamespace(image=(24, 32, 1), bits=8, lanes=1, beats=24 * 32)
-    plan = SimpleNamespace(
-        arch=arch, inputs=(port,), interval=99, latency=100, clock_mhz=24.0, device="up5k",
-        resources=Resources(bram=28),
-    )  # fmt: skip
+    plan = SimpleNamespace(inputs=(port,), clock_mhz=24.0, device="up5k", **plan)
     [source] = bind_sources([find_source("dvp")], graph, plan)
+    return source
+
+
+@pytest.mark.parametrize(("arch", "alone"), [("engine", True), ("streaming", False)])
+def test_an_engine_takes_one_picture_at_a_time(arch, alone, rng):
+    """Its next frame may enter a little before the last one has left; it waits all the same."""
+    source = camera_of(rng, arch=arch, interval=99, latency=100, resources=Resources(bram=28))
     assert (source.alone, source.rows, source.columns) == (alone, 24, 32)
     assert not source.waiting
 
@@ -88,14 +91,8 @@ def test_an_engine_takes_one_picture_at_a_time(arch, alone, rng):
 @pytest.mark.parametrize(("bram", "waiting"), [(28, True), (29, False)])
 def test_a_picture_waits_if_block_ram_is_left(bram, waiting, rng):
     """An UP5K has 30, and 768 codes take 2 of them."""
-    net = GraphBuilder("eye")
-    graph = net.build(net.conv(net.input("x", [1, 1, 24, 32]), rng.normal(size=(2, 1, 3, 3))))
-    port = SimpleNamespace(image=(24, 32, 1), bits=8, lanes=1, beats=24 * 32)
-    plan = SimpleNamespace(
-        arch="engine", inputs=(port,), interval=190_000, clock_mhz=24.0, device="up5k",
-        resources=Resources(bram=bram),
-    )  # fmt: skip
-    [source] = bind_sources([find_source("dvp")], graph, plan)
+    resources = Resources(bram=bram)
+    source = camera_of(rng, arch="engine", interval=190_000, resources=resources)
     assert source.waiting == waiting
 
 

@@ -246,12 +246,6 @@ def _deep():
         "fmax_mhz": 71.3,
         "clock_mhz": 100.0,
         "multipliers": 177,
-        "boards": [
-            _board("icebreaker", "up5k", 24.0, 30030, {"lut": 15015, "bram": 28224}),
-            _board("fomu_pvt", "up5k", 24.0, 30030, {"lut": 15015, "bram": 28224}),
-            _board("tinyfpga_bx", "lp8k", 32.0, None),
-            _board("ulx3s_85f", "ecp5-85k", 60.0, 6272),
-        ],
         "headroom": _headroom(
             18432,
             cycles=32768,
