@@ -28,8 +28,6 @@ pytestmark = [pytest.mark.system, pytest.mark.verilator]
 
 NAMES = Path(__file__).parents[2] / "examples" / "names_gpt"
 HASTY = Timing(silence=0.001, reply=0.002, stall=0.1, pause=20e-6)
-TEXTS = 17
-"""Of 16 tokens each."""
 
 
 def fixed_names():

@@ -69,9 +69,6 @@ def random_bytes(folder):
     return path
 
 
-LINEAR = "y = linear(x, w);"
-
-
 FILTER = "w = variable(shape = [2, 2, 3, 3], label = 'w');"
 
 

@@ -235,14 +235,6 @@ def attention(rng):
     return g.build(g.op("matmul", weights, x, transposeA=False, transposeB=False))
 
 
-def matrix_for_each_step(rng):
-    """Five capsules of three numbers, and for each of them two matrices."""
-    g = GraphBuilder()
-    x = g.op("tanh", g.input("x", [1, 1, 5, 1, 3]))
-    matrices = rng.normal(size=(1, 2, 5, 3, 4))
-    return g.build(g.op("matmul", x, matrices, transposeA=False, transposeB=False))
-
-
 def rows_times_vector(rng):
     """A product of different ranks, whose first operand is turned."""
     g = GraphBuilder()

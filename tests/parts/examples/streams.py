@@ -41,7 +41,6 @@ def queue(part_class, depth, ram=RAM, bits=8, signed=False, lanes=1, frame=7, **
     return Example(part=part, contents=contents, sizes=[frame], frames=frames, **more)
 
 
-QUEUED = Proof(patience=4)
 NINE_BITS, NARROW = BlockRam("nine", ((16, 9),)), BlockRam("narrow", ((16, 1),))
 
 

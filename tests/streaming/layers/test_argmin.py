@@ -12,7 +12,6 @@ from nnef_hw.streaming.search.solver import schedule
 from nnef_hw.testing import GraphBuilder
 
 FRAMES = 4
-ENGINES = ("pysim", pytest.param("verilator", marks=pytest.mark.verilator))
 
 NNEF = """version 1.0;
 graph net(x) -> (y)
