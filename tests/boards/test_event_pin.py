@@ -194,7 +194,7 @@ def ear(tmp_path, rng):
 
 
 def heard(cli):
-    """Return what is told of the sound: every step is equal, and none is lost."""
+    """Return the verdict on a sound, of which all steps are equal and none is lost."""
     result = cli("sim", "out", "--wav", "sound.wav", "--json")
     assert result.status == 0, result.err
     told = result.json

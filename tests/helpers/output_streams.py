@@ -1,4 +1,4 @@
-"""What sinks are given, a stream of an output, and an accelerator that changes nothing."""
+"""Helpers for tests of sinks: streams of outputs, and an accelerator that changes nothing."""
 
 from dataclasses import dataclass
 

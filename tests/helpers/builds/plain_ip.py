@@ -40,7 +40,7 @@ def with_files(accelerator, files):
 
 
 def register_facts(registers):
-    """Return what a bench has to know of registers: addresses, and values from the start."""
+    """Return addresses and first values of the registers that a bench asks for."""
     words = dict(registers.addressed())
     first = {access: {} for access in (CONSTANT, WRITE)}
     for register in words.values():
@@ -82,7 +82,7 @@ def module_ports(verilog, module):
 
 
 class Component:
-    """What a component of IP-XACT says."""
+    """Ports, files and names in the XML of an IP-XACT component."""
 
     def __init__(self, text):
         self.root = root = ET.fromstring(text.encode())
