@@ -81,12 +81,12 @@ def _bytes_per_cycle(reader: Reader) -> float:
 def _memory_map(plan: EnginePlan) -> MemoryMap:
     """Return the places of tensors in the memory of codes, in bytes, and the steps of a frame."""
     design = plan.design
-    lanes, turn = design.shape.lanes, design.placement.turn
+    lanes, steps = design.shape.lanes, design.placement.steps
     words = design.engine.codes.words
     return MemoryMap(
         steps=tuple(
-            span.name for span, step in zip(plan.spans, design.placement.sequence, strict=True)
-            if step in turn
+            span.name for span, step in zip(plan.spans, steps.sequence, strict=True)
+            if step in steps.turn
         ),
         bytes=words * lanes,
         bank_bytes=words * lanes // 2 if design.placement.banks else 0,

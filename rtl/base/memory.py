@@ -33,7 +33,7 @@ class TiledMemory(wiring.Component):
         own.
     style : str
         ``"block"`` for block RAM, ``"distributed"`` for LUT RAM, ``"logic"`` for a look-up in LUTs
-        (read-only memories).
+        (read-only memories). A tiling in LUT RAM has that style.
 
     Members
     -------
@@ -70,7 +70,7 @@ class TiledMemory(wiring.Component):
         self.writable = writable
         self.part_bits = part_bits
         self.latency = 2 if registered else 1
-        self.style = style
+        self.style = "distributed" if tiling.in_luts else style
         members = {
             "read_address": In(range(tiling.depth)),
             "read_enable": In(1),

@@ -78,23 +78,44 @@ class EngineCodes(wiring.Component):
         return m
 
     def _block_rams(self, m):
-        """Keep all words, and those once more that are added to others: the first ones."""
-        part = self.part
+        """Keep all words; and the first ones, which are added to others, once more if need be."""
+        part, sums = self.part, self.part.find(TensorSums)
         memory = part.codes.memory(part)
         codes = self._copy(m, "codes", memory, part.pipeline.is_spread, self.contents)
-        place = delayed(m, self.read_address, part.pipeline.address_cycles, name="place")
+        is_single = sums is not None and not sums.words
+        place = self.read_address
+        if is_single:
+            place = Mux(self.other_enable, self.other_address, place)
+        place = delayed(m, place, part.pipeline.address_cycles, name="place")
         m.d.comb += [
             codes.read_address.eq(place),
             codes.read_enable.eq(1),
         ]
         chosen = m.d.sync if part.pipeline.is_spread else m.d.comb
         chosen += self.read_data.eq(codes.read_data)
-        sums = part.find(TensorSums)
-        if sums is None:
+        if is_single:
+            self._hold_other(m, sums, codes.read_data)
+        elif sums is not None:
+            self._second_copy(m, sums)
+
+    def _hold_other(self, m, sums, found):
+        """Keep the other word when it has been read, since others are read behind it."""
+        late = sums.other_cycles(self.part) - 1
+        comes = delayed(m, self.other_enable, late, name="other_comes", is_flag=True)
+        if late:
+            with m.If(comes):
+                m.d.sync += self.other_data.eq(found)
             return
-        other_cycles = sums.other_cycles(part)
+        fresh = delayed(m, self.other_enable, 1, name="other_is_fresh", is_flag=True)
+        held = Signal(len(found), name="held_other", reset_less=True)
+        m.d.comb += self.other_data.eq(Mux(fresh, found, held))
+        m.d.sync += held.eq(self.other_data)
+
+    def _second_copy(self, m, sums):
+        """Keep the words that are added to others once more."""
+        other_cycles = sums.other_cycles(self.part)
         is_registered = other_cycles > 1
-        others = self._copy(m, "others", sums.other_memory(part), is_registered)
+        others = self._copy(m, "others", sums.other_memory(self.part), is_registered)
         if not is_registered:
             m.d.comb += [
                 others.read_address.eq(self.other_address),

@@ -8,6 +8,7 @@ from nnef_hw.parts.engine.contraction import Matrices
 from nnef_hw.parts.engine.engine import Engine
 from nnef_hw.parts.engine.program import BEAT_BITS
 from nnef_hw.parts.engine.requantizer import SecondRounding
+from nnef_hw.parts.engine.residual import SharedBank
 from nnef_hw.parts.engine.sizes import CODE_BITS
 from nnef_hw.parts.engine.tables import Tables
 from nnef_hw.rtl.base.memory import TiledMemory
@@ -64,7 +65,8 @@ class EngineRequantizer(wiring.Component):
     parameters : In(parameter_layout)
         ``zero_point``, ``low`` and ``high``.
     soon : Out(1)
-        The first code of a word comes in the next cycle.
+        The first code of a word comes in the next cycle; or, where operands of sums may be read
+        instead of words, in as many cycles as a word takes from its issue until it is read.
     constant_address : Out
     constant : In
         A word for the results of a cycle, one cycle later, when these come. Of each, the first one
@@ -115,11 +117,12 @@ class EngineRequantizer(wiring.Component):
                 delayed_in_memory(m, self.i.write, cycles, part.delay_memory(cycles))
             )
         before = {}
+        ahead = part.pipeline.read_stage if part.has(SharedBank) else 1
         for name in ("valid", "first", "last"):
             is_flag = name == "valid"
-            delay = part.pipeline.requantizer_delay - 1
+            delay = part.pipeline.requantizer_delay - ahead
             before[name] = delayed(m, self.i[name], delay, name=name, is_flag=is_flag)
-            result = delayed(m, before[name], 1, name=f"{name}_o", is_flag=is_flag)
+            result = delayed(m, before[name], ahead, name=f"{name}_o", is_flag=is_flag)
             m.d.comb += self.o[name].eq(result)
         m.d.comb += self.soon.eq(before["valid"] & before["first"])
         if part.requantizer.holds_places:

@@ -91,8 +91,8 @@ class EngineSequencer(wiring.Component):
         The rows of the next instruction are there, and its constants and weights: it waits for
         them if the program comes as a stream.
     other_soon : In(1)
-        In the next cycle a word is read that is added to a result; only if these may be in the bank
-        that is read (:class:`.SharedBank`).
+        A word that is added to a result is read when one would be that is issued now; only if these
+        may be where the array reads (:class:`.SharedBank`).
     end : Out(1)
         An instruction ends: nothing of it is issued any more.
     place0, ... : In

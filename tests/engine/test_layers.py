@@ -217,6 +217,42 @@ def test_a_sum_of_what_is_read(builder, fix, run_engine, size, ring_words):
     run_engine(plan, graph)
 
 
+ARRAYS = {
+    "small": {"rows": 4, "lanes": 4},
+    "small_together": {"rows": 8, "lanes": 4, "results": 2},
+    "all_together": {"rows": 8, "lanes": 8, "results": 8},
+    "wide": {"rows": 16, "lanes": 8, "results": 4},
+    "wide_ring": {"rows": 16, "lanes": 16, "results": 4, "ring_words": 64},
+    "slow_ring": {"rows": 8, "lanes": 8, "ring_words": 64},
+}
+
+
+BOARDS = "ulx3s_85f", "icebreaker"
+"""With registers of block RAMs, and without them."""
+
+
+@pytest.mark.parametrize(("kind", "size", "board"), covering([*ARRAYS], [1, 2, 3], BOARDS))
+def test_a_sum_of_codes_that_are_there_once(builder, fix, run_engine, kind, size, board):
+    """No second memory holds what is added."""
+    x = builder.input("x", (1, 4, 5, 5))
+    options = {"padding": [(size // 2, (size - 1) // 2)] * 2}
+    first = builder.op("relu", conv(builder, x, 18, 4, size, **options))
+    total = builder.op("add", first, conv(builder, first, 18, 18, size, **options))
+    total = builder.op("relu", total)
+    builder.op("add", total, conv(builder, total, 18, 18, 1))
+    graph = fix(builder.build())
+    device = replace(find_board(board).device, single_port=None)
+    board = replace(find_board(board), device=device)
+    plain, plan = (
+        planned(graph, **ARRAYS[kind], board=board, single_copy=once) for once in (False, True)
+    )
+    assert plain.design.engine.find(TensorSums).words > 0
+    assert plan.design.engine.find(TensorSums).words == 0
+    assert plan.resources.bram < plain.resources.bram
+    run_engine(plan, graph)
+    run_engine(plan, graph, stall=0.3)
+
+
 @pytest.mark.parametrize(
     ("channels", "cycles", "board", "ring_words"),
     few(

@@ -68,8 +68,8 @@ class ContractionLayer(EngineLayer):
         Where the array is.
     first_bias
         What is added to the sums of all columns.
-    rows_view, matrices_view
-        Where the words of rows and of matrices are, if in tensors of another order.
+    rows_view, matrices_view, results_view
+        Where the words of rows, matrices and results are, if in tensors of another order.
     limits
         Least and greatest sum, bias included.
     first
@@ -90,6 +90,7 @@ class ContractionLayer(EngineLayer):
     limits: tuple[int, int]
     rows_view: WordView | None = None
     matrices_view: WordView | None = None
+    results_view: WordView | None = None
     first: int = 0
     stays: bool = False
 
@@ -168,6 +169,12 @@ class ContractionLayer(EngineLayer):
         return self.product.sets * self.product.matrices
 
     @property
+    def row_order(self) -> tuple[int, int, int, int]:
+        """Sets of rows, turns, matrices and repeats: whose row is the next one."""
+        product = self.product
+        return product.sets, product.turns, product.matrices, product.repeats
+
+    @property
     def turns(self) -> bool:
         """Whether words of the second operand are lanes of matrices, not rows."""
         return self.product.order[-1] == "n"
@@ -187,11 +194,19 @@ class ContractionLayer(EngineLayer):
         product = self.product
         read, write = (image.blocks(shape.lanes) for image in (self.source, self.target))
 
-        def loop(count: int, apart: int) -> _Loop:
-            return _Loop(count, _step(self.rows_view, count, apart * read), apart * write)
+        def loop(count: int, rows: int, matrices: int = 1) -> _Loop:
+            """Return a loop over rows so far apart, between which there are other matrices'."""
+            apart = [
+                rows if self._is_of_round(image) else rows * matrices
+                for image in (self.source, self.target)
+            ]
+            return _Loop(
+                count, _step(self.rows_view, count, apart[0] * read),
+                _step(self.results_view, count, apart[1] * write),
+            )  # fmt: skip
 
         inner = loop(product.repeats, 1)
-        outer = loop(product.turns, product.matrices * product.repeats)
+        outer = loop(product.turns, product.repeats, product.matrices)
         if product.matrices == 1:
             return [replace(loop(product.turns * product.repeats, 1), y=1)]
         if product.repeats == 1:
@@ -236,6 +251,8 @@ class ContractionLayer(EngineLayer):
         together = 1
         if pieces == 1 and len(self._row_loops(shape)) < _LOOPS:
             together = self.groups if self.stays else max(1, self.kept // (count * words))
+        if self.rounds > 1:
+            together = 1
         found: list[LayerPart] = []
         for group in range(0, self.groups, together):
             groups = range(group, min(group + together, self.groups))
@@ -243,6 +260,10 @@ class ContractionLayer(EngineLayer):
                 own = range(first, end)
                 found += self._pair(shape, places, groups, own, is_stream=most is not None)
         return found
+
+    def _is_of_round(self, image: Image) -> bool:
+        """Whether an image of rows or of results has those of one group, which a round is for."""
+        return self.rounds > 1 and image.pixels < self.product.rows
 
     def _pair(
         self, shape: Shape, places: Places, groups: range, passes: range, *, is_stream: bool
@@ -269,7 +290,11 @@ class ContractionLayer(EngineLayer):
         apart = product.rows_of_set if product.matrices == 1 else product.repeats
         read_blocks, write_blocks = (x.blocks(shape.lanes) for x in (self.source, self.target))
         group_step = _step(self.rows_view, self.groups, apart * read_blocks)
-        group = _Loop(len(groups), group_step, apart * write_blocks)
+        group = _Loop(
+            len(groups), 0 if self._is_of_round(self.source) else group_step,
+            0 if self._is_of_round(self.target)
+            else _step(self.results_view, self.groups, apart * write_blocks),
+        )  # fmt: skip
         word_step = _step(self.rows_view, words, 1)
         run = [*loops[:-1], replace(outer, count=outer.count + before)]
         weight_of_group = words * stored
@@ -279,7 +304,10 @@ class ContractionLayer(EngineLayer):
         first_read = (
             places.read + _start(self.rows_view) + groups.start * group.read - before * outer.read
         )
-        first_write = places.write + groups.start * group.write - before * outer.write
+        first_write = (
+            places.write + _start(self.results_view) + groups.start * group.write
+            - before * outer.write
+        )  # fmt: skip
         per_pass = shape.rows // shape.lanes
         inner = (0,) * (PASS_LEVEL - 1)
         around = [weight_of_group if n == of_group else 0 for n in range(_LOOPS)]

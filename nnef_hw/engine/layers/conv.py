@@ -38,6 +38,9 @@ class ConvLayer(EngineLayer):
         One per output channel, for codes as the engine has them.
     model_weights, model_kernel
         Weights of the model: filters without those of other groups; rows and columns of its window.
+    pitch, begin
+        Words of the operand from a pixel to the next one, and before the first one, where other
+        words are between them; pitch 0 if there are none.
     """
 
     label = "conv"
@@ -48,6 +51,8 @@ class ConvLayer(EngineLayer):
     biases: IntArray
     model_weights: int
     model_kernel: tuple[int, int]
+    pitch: int = 0
+    begin: int = 0
 
     @property
     def kernel(self) -> tuple[int, int]:
@@ -72,6 +77,13 @@ class ConvLayer(EngineLayer):
     @property
     def may_write_row(self) -> bool:
         return self.residual is None
+
+    @property
+    def is_pixelwise(self) -> bool:
+        """Whether every pixel of the result is of the operand's pixel at its place."""
+        window = self.window
+        sizes = {*window.kernel, *window.stride}
+        return sizes == {1} and self.source.pixels == self.target.pixels
 
     def packed(self, lanes: int) -> ConvLayer | None:
         """Return the same over an operand whose words are whole rows of windows, if one holds them.
@@ -139,14 +151,15 @@ class ConvLayer(EngineLayer):
         rows, columns = self.window.kernel
         down, across = self.window.stride
         row_step, column_step = self.window.dilation
-        line = self.source.width * blocks
+        pitch = self.pitch or blocks
+        line = self.source.width * pitch
         top, left = self.window.padding[0][0], self.window.padding[1][0]
         count = -(-self._padded(shape) // shape.rows)
         words = self.window.taps * blocks
         return Nest(
             counts=(blocks, columns, rows, count, self.target.width, self.target.height),
             strides={
-                "read": (1, column_step * blocks, row_step * line, 0, across * blocks, down * line),
+                "read": (1, column_step * pitch, row_step * line, 0, across * pitch, down * line),
                 "y": (0, 0, row_step, 0, 0, down),
                 "x": (0, column_step, 0, 0, across, 0),
                 "weight": (1, blocks, columns * blocks, words, 0, 0),
@@ -157,7 +170,7 @@ class ConvLayer(EngineLayer):
                 ),
             },
             starts={
-                "read": places.read - top * line - left * blocks, "y": -top, "x": -left,
+                "read": places.read + self.begin - top * line - left * pitch, "y": -top, "x": -left,
                 "weight": places.weight, "constant": places.constant, "write": places.write,
             },
         )  # fmt: skip

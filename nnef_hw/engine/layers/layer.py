@@ -54,6 +54,8 @@ class EngineLayer(ABC):
     row
         The place of the row that it writes of a cache, in a state's place; ``tensor`` is the whole
         cache then, ``target`` the row. None if it writes a tensor.
+    rounds
+        How often it runs in a frame, each time as many of its parts as follow those before.
     """
 
     label: ClassVar[str]
@@ -70,6 +72,7 @@ class EngineLayer(ABC):
     residual: Residual | None = None
     table: tuple[int, ...] | None = None
     row: Place | None = None
+    rounds: int = 1
 
     @property
     def name(self) -> str:

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
+import numpy as np
+from numpy.typing import NDArray
+
 from nnef_hw.engine.layers.formats import ANYWHERE, Image, Places
 from nnef_hw.engine.layers.nest import Nest
 from nnef_hw.ir import Reordering
@@ -283,6 +286,25 @@ class WordView:
             words *= count
         axes = tuple((count, read) for _, count, read in loops)
         return cls(tensor, nest.starts["read"], axes) if nest.starts["write"] == 0 else None
+
+    @property
+    def words(self) -> NDArray[np.int64]:
+        """Places of all words, in their order."""
+        found = np.array([self.start])
+        for count, stride in self.axes:
+            found = (np.arange(count)[:, None] * stride + found).ravel()
+        return found
+
+    @property
+    def joined(self) -> WordView:
+        """The same view, with axes that follow each other as one."""
+        axes: list[tuple[int, int]] = []
+        for count, stride in self.axes:
+            if axes and stride == axes[-1][0] * axes[-1][1]:
+                axes[-1] = axes[-1][0] * count, axes[-1][1]
+            else:
+                axes.append((count, stride))
+        return replace(self, axes=tuple(axes))
 
     def step(self, count: int, stride: int) -> int | None:
         """Return how far apart words are of which each is so many behind the one before.

@@ -172,7 +172,7 @@ class UnitLayer(EngineLayer):
     def parts(self, shape: Shape, places: Places, most: Most | None) -> list[LayerPart]:
         nest = self.nest(shape, places if most is None else places._replace(weight=0, constant=0))
         constants = range(len(self.bias(shape)))
-        return [LayerPart(nest, *self.passes(shape), range(0), constants)]
+        return [LayerPart(nest, *self.passes(shape), range(0), constants)] * self.rounds
 
     def weights(self, shape: Shape) -> NDArray[np.int64]:
         return np.zeros((0, *shape.multipliers), np.int64)

@@ -5,34 +5,32 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
 
 from nnef_hw.architecture.architecture import Port
 from nnef_hw.engine.layers.constant import InitialLayer
 from nnef_hw.engine.layers.formats import Shape
 from nnef_hw.engine.layers.layer import EngineLayer
 from nnef_hw.engine.memory.addressed_tables import address_tables
+from nnef_hw.engine.memory.in_place import Replacing, attend_in_place
 from nnef_hw.engine.memory.keeping import Keeping, keep
 from nnef_hw.engine.memory.kept_matrices import keep_matrices
 from nnef_hw.engine.memory.kept_tables import keep_tables
-from nnef_hw.engine.memory.memory_plan import Stay, allocate, allocate_banks, are_apart
+from nnef_hw.engine.memory.memory_plan import (
+    Stay,
+    allocate,
+    allocate_banks,
+    allocate_closely,
+    are_apart,
+)
+from nnef_hw.engine.memory.rounds import Rounds, find_rounds, in_rounds
+from nnef_hw.engine.memory.steps import Steps
 from nnef_hw.engine.network.loading import Loading
 from nnef_hw.engine.network.network import Arrangement, Network
 from nnef_hw.hardware.devices import Device
 from nnef_hw.hardware.geometry.blockram import tile_memory
-from nnef_hw.parts.engine.program import Kind
 from nnef_hw.parts.engine.sizes import CODE_BITS
 
-__all__ = ["Placement", "Step"]
-
-
-class Step(NamedTuple):
-    """A step for some frames of a batch: ``n`` is the number of an input, layer or output."""
-
-    kind: Kind
-    n: int
-    first: int
-    frames: int
+__all__ = ["Placement"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +56,11 @@ class Placement:
         Whether caches stay among the array's weights.
     dense
         Whether the second bank begins as early as it can, so that addresses have few bits.
+    single_copy
+        Whether codes that are added to others are in block RAM once: they are read where the array
+        reads, in cycles in which it does not.
+    head_by_head
+        Whether products of activations, and what is between them, run for one head after the other.
     """
 
     network: Network
@@ -70,54 +73,17 @@ class Placement:
     fills_tables: bool = field(default=False, kw_only=True)
     keeps_matrices: bool = field(default=False, kw_only=True)
     dense: bool = field(default=False, kw_only=True)
+    single_copy: bool = field(default=False, kw_only=True)
+    head_by_head: bool = field(default=False, kw_only=True)
 
     @cached_property
-    def sequence(self) -> tuple[Step, ...]:
-        """Steps of a batch, in their order."""
-        alone, inputs = self.frame_by_frame, len(self.network.sources)
-        layers = range(len(self.frame_layers))
-        together = [Step(Kind.RUN, n, 0, self.batch) for n in layers[alone:]]
-        behind = (*together, *self._transfers(Kind.SEND, len(self.network.sinks)))
-        if not alone:
-            return (*self._transfers(Kind.LOAD, inputs), *behind)
-        before = (
-            step
-            for frame in range(self.batch)
-            for step in (
-                *(Step(Kind.LOAD, n, frame, 1) for n in range(inputs)),
-                *(Step(Kind.RUN, n, frame, 1) for n in layers[:alone]),
-            )
-        )
-        return (*before, *behind)
-
-    @property
-    def beginnings(self) -> tuple[Step, ...]:
-        """Steps that run once, before the first frame: states get their initial values."""
-        layers = range(len(self.frame_layers), len(self.layers))
-        return tuple(Step(Kind.RUN, n, 0, 1) for n in layers)
-
-    @property
-    def turn(self) -> tuple[Step, ...]:
-        """Steps of a batch without those of further frames that are as the first one's before."""
-        if not self.frame_by_frame:
-            return self.sequence
-        return tuple(x for x in self.sequence if not x.first or x.kind == Kind.SEND)
-
-    @property
-    def loads(self) -> tuple[Step, ...]:
-        """Steps that load the inputs of a batch."""
-        return tuple(step for step in self.sequence if step.kind == Kind.LOAD)
-
-    @property
-    def sends(self) -> tuple[Step, ...]:
-        """Steps that send the outputs of a batch."""
-        return tuple(step for step in self.sequence if step.kind == Kind.SEND)
-
-    def _transfers(self, kind: Kind, ports: int) -> tuple[Step, ...]:
-        # Several ports take turns, since only a frame of each can wait in the host link.
-        if ports == 1:
-            return (Step(kind, 0, 0, self.batch),)
-        return tuple(Step(kind, n, frame, 1) for frame in range(self.batch) for n in range(ports))
+    def steps(self) -> Steps:
+        """Loads, layers and sends, in their order."""
+        return Steps(
+            inputs=len(self.network.sources), outputs=len(self.network.sinks),
+            layers=len(self.frame_layers), once=len(self.layers) - len(self.frame_layers),
+            batch=self.batch, frame_by_frame=self.frame_by_frame, rounds=self.rounds,
+        )  # fmt: skip
 
     @cached_property
     def tensor_words(self) -> Mapping[str, int]:
@@ -128,8 +94,36 @@ class Placement:
             **{layer.tensor: layer.target.words(lanes) for layer in (*self.layers, *self.filled)},
         }
 
+    @property
+    def _runs_by_head(self) -> bool:
+        return self.head_by_head and self.batch == 1 and not self._has_banks
+
+    @cached_property
+    def rounds(self) -> tuple[Rounds, ...]:
+        """Layers that run for one head after the other, in block RAM and frame by frame."""
+        if not self._runs_by_head:
+            return ()
+        return tuple(find_rounds(self.replacing.layers, self._kept))
+
     @cached_property
     def _arranged(self) -> Arrangement:
+        return self._whole._replace(layers=in_rounds(self.replacing.layers, self.rounds))
+
+    @cached_property
+    def replacing(self) -> Replacing:
+        """The layers, and results that take the place of what was read."""
+        if not self._runs_by_head:
+            return Replacing(self._whole.layers, {})
+        return attend_in_place(self._whole.layers, self._kept, self.shape.lanes)
+
+    @property
+    def _kept(self) -> frozenset[str]:
+        """Tensors that are needed behind all layers."""
+        return self.network.sent.union(state.result for state in self._whole.states)
+
+    @cached_property
+    def _whole(self) -> Arrangement:
+        """The network for words of this size, of which all tensors are there as a whole."""
         found = self.network.arranged(self.shape.lanes)
         if self.keeps_matrices:
             found = keep_matrices(found, self.shape, self.network.sent)
@@ -190,16 +184,20 @@ class Placement:
         States are there all the time, and so are next values in their places.
         """
         network = self.network
-        first = sum(step.kind == Kind.LOAD for step in self.turn)
+        first = self.steps.loads_of_turn
         sent = first + len(self.frame_layers)
         held = self.keeping.held
 
         def stay(tensor: str, own: int, replaces: str | None = None) -> Stay:
+            rounds = next((x for x in self.rounds if own - first in x.layers), None)
             reads = [
-                n for n, layer in enumerate(self.frame_layers, first) if tensor in layer.operands
-            ]
+                first + self._read_last(n, rounds) for n, layer in enumerate(self.frame_layers)
+                if tensor in layer.operands
+            ]  # fmt: skip
+            if rounds is not None:
+                own = first + rounds.begin(own - first)
             sends = [
-                n for n, step in enumerate(self.sends, sent)
+                n for n, step in enumerate(self.steps.sends, sent)
                 if network.sinks[step.n].tensor == tensor
             ]  # fmt: skip
             last = max([own, *reads, *sends])
@@ -214,14 +212,25 @@ class Placement:
         inputs = [source.tensor for source in network.sources]
         stays = [stay(name, n) for n, name in enumerate(inputs)]
         states = [state.name for state in (*self._arranged.states, *self._arranged.filled)]
-        always = sent + len(self.sends) - 1
+        always = sent + len(self.steps.sends) - 1
         stays += [Stay(name, self.tensor_words[name], 0, always) for name in states]
         for n, layer in enumerate(self.frame_layers, first):
-            if held(layer.tensor) in states:
+            if held(layer.tensor) in states or layer.tensor in self.replacing.tensors:
                 continue
             other = layer.written_over
             stays.append(stay(layer.tensor, n, None if other is None else held(other)))
         return stays
+
+    def _read_last(self, reader: int, own: Rounds | None) -> int:
+        """Return the layer with which a tensor is read last that a layer reads.
+
+        Parameters
+        ----------
+        own
+            Those of the layer that computes the tensor, if it is in any.
+        """
+        rounds = next((x for x in self.rounds if reader in x.layers), None)
+        return reader if rounds is None else rounds.end(reader, is_inside=rounds == own)
 
     @cached_property
     def _apart(self) -> frozenset[str]:
@@ -249,7 +258,7 @@ class Placement:
     def peak(self) -> tuple[int, str]:
         """Most bytes that tensors take at a time, and the layer that runs then."""
         lanes, names = self.shape.lanes, [layer.name for layer in self.frame_layers]
-        first = sum(step.kind == Kind.LOAD for step in self.turn)
+        first = self.steps.loads_of_turn
 
         def taken(n: int) -> int:
             alive = [x for x in self.stays if x.first <= n <= x.last]
@@ -301,8 +310,9 @@ class Placement:
         return [(held(x), held(layer.tensor)) for layer in layers for x in layer.tensors_apart]
 
     def _with_next(self, places: Mapping[str, int]) -> Mapping[str, int]:
-        """Return the places of tensors, and those of next values in the places of states."""
-        own = {name: places[state] for name, state in self.keeping.in_place.items()}
+        """Return the places of tensors, and those of results in the places of others."""
+        held = {**self.keeping.in_place, **self.replacing.tensors}
+        own = {name: places[other] for name, other in held.items()}
         return {**places, **own}
 
     @property
@@ -331,7 +341,9 @@ class Placement:
         if self.banks is not None:
             return self.banks, 2 * self.bank_words
 
-        ways = (allocate(self.stays), allocate(self.stays, before=self._added))
+        ways = [allocate(self.stays), allocate(self.stays, before=self._added)]
+        if self.head_by_head:
+            ways.append(allocate_closely(self.stays))
         places, words = min(ways, key=self._size)
         return self._with_next(places), words
 
@@ -349,7 +361,9 @@ class Placement:
 
     @property
     def _added(self) -> set[str]:
-        """Tensors that are added to results."""
+        """Tensors that are added to results, of which there is a second copy."""
+        if self.single_copy:
+            return set()
         held = self.keeping.held
         return {held(layer.residual.tensor) for layer in self.layers if layer.residual}
 
@@ -397,9 +411,11 @@ class Placement:
         return range(max(own, default=begin), begin + self.bank_words)
 
     def shares(self, layer: EngineLayer) -> bool:
-        """Whether what is added to its result is in the bank that it reads."""
-        if self.banks is None or layer.residual is None:
+        """Whether what is added to its result is in the memory, or bank, that it reads."""
+        if layer.residual is None:
             return False
+        if self.banks is None:
+            return self.single_copy
         other, own = self.banks[layer.residual.tensor], self.banks[layer.tensor]
         return self.bank(other) != self.bank(own)
 

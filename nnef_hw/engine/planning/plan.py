@@ -239,7 +239,7 @@ class EnginePlan:
 
     def spans_of(self, kind: Kind, n: int) -> list[Span]:
         """Return the spans of an input, layer or output: several, if frames take turns."""
-        steps = zip(self.spans, self.design.placement.sequence, strict=True)
+        steps = zip(self.spans, self.design.placement.steps.sequence, strict=True)
         return [span for span, step in steps if (step.kind, step.n) == (kind, n)]
 
     @cached_property
@@ -368,7 +368,7 @@ class EnginePlan:
     def _cycles(self) -> Counter[str]:
         """Cycles of loads and layers in a batch."""
         found: Counter[str] = Counter()
-        for span in self.spans[: -len(self.design.placement.sends)]:
+        for span in self.spans[: -len(self.design.placement.steps.sends)]:
             found[span.name] += span.cycles
         return found
 

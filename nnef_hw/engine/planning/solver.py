@@ -240,9 +240,13 @@ class _Search:
         device, ways = self.target.device, design.unit_ways
         plans = list(self._packed(design))
         yield from plans
-        if not design.program.units.peers:
-            return
-        if _lacks_block_ram(plans, device):
+        for sparing in _sparing(design):
+            if not _lacks_block_ram(plans, device):
+                break
+            design = sparing
+            plans = list(self._packed(design))
+            yield from plans
+        if not design.program.units.peers or _lacks_block_ram(plans, device):
             return
         if _is_crowded(plans, device):
             for pace in UNIT_PACES if ways == 1 else (1, *UNIT_PACES):
@@ -328,6 +332,14 @@ def _holding(design: Design) -> _Holding:
         packs_weights=design.packs_weights, short_weights=design.short_weights,
         keeps_matrices=design.keeps_matrices, fills_tables=design.fills_tables,
     )  # fmt: skip
+
+
+def _sparing(design: Design) -> Iterator[Design]:
+    """Yield designs that need fewer words of codes, the faster ones first."""
+    if (own := design.changed(head_by_head=True)).placement.rounds:
+        yield (design := own)
+    if design.placement.other_words:
+        yield design.changed(single_copy=True)
 
 
 def _lacks_block_ram(plans: Sequence[EnginePlan], device: Device) -> bool:

@@ -34,7 +34,7 @@ __all__ = ["Design"]
 
 _PLACING = frozenset({
     "network", "shape", "device", "batch", "frame_by_frame", "keeps_tables", "addresses_tables",
-    "fills_tables", "keeps_matrices", "dense",
+    "fills_tables", "keeps_matrices", "dense", "single_copy", "head_by_head",
 })  # fmt: skip
 _PROGRAMMING = frozenset({
     "ring_words",
@@ -96,6 +96,11 @@ class Design:
         Whether memories that are filled once have no gaps.
     is_loaded
         Whether a system may write another program to the memories.
+    single_copy
+        Whether codes that are added to others are in block RAM once, and the array stands still
+        while they are read.
+    head_by_head
+        Whether products of activations, and what is between them, run for one head after the other.
     """
 
     network: Network
@@ -122,6 +127,8 @@ class Design:
     fills_tables: bool = chosen(False, "filled_tables")
     keeps_matrices: bool = chosen(False, "kept_matrices")
     short_weights: bool = chosen(False, "short_weights")
+    single_copy: bool = chosen(False, "single_copy")
+    head_by_head: bool = chosen(False, "head_by_head")
 
     def changed(self, **choices: Any) -> Design:
         """Return the design with other choices, and all of it that they do not decide about.
@@ -152,7 +159,8 @@ class Design:
             addresses_tables=self.addresses_tables,
             fills_tables=self.fills_tables and not self.ring_words,
             keeps_matrices=self.keeps_matrices and not self.ring_words,
-            dense=self.dense and not self.ring_words,
+            dense=self.dense and not self.ring_words, single_copy=self.single_copy,
+            head_by_head=self.head_by_head,
         )  # fmt: skip
 
     @cached_property

@@ -10,7 +10,8 @@ from typing import NamedTuple
 from nnef_hw.engine.layers.formats import Most, Places, Shape
 from nnef_hw.engine.layers.layer import EngineLayer
 from nnef_hw.engine.layers.nest import LayerPart
-from nnef_hw.engine.memory.placement import Placement, Step
+from nnef_hw.engine.memory.placement import Placement
+from nnef_hw.engine.memory.steps import Step
 from nnef_hw.engine.program.weights import packed
 from nnef_hw.errors import TargetError
 from nnef_hw.parts.engine.program import MOST_CONSTANTS, Kind
@@ -128,7 +129,7 @@ class Division:
         weights = [0, *accumulate(parts[-1].weights.stop for parts in self.parts)]
         constants = [0, *accumulate(parts[-1].constants.stop for parts in self.parts)]
         found = []
-        for step in (*self.placement.beginnings, *self.placement.sequence):
+        for step in (*self.placement.steps.beginnings, *self.placement.steps.sequence):
             if step.kind != Kind.RUN:
                 continue
             layer, parts = self.layers[step.n], self.parts[step.n]
@@ -139,13 +140,16 @@ class Division:
             ):
                 first = constants[step.n] * self.shape.results
                 parts = self._parts(step, weights[step.n], first)
+            if layer.rounds > 1:
+                count = len(parts) // layer.rounds
+                parts = parts[step.round * count : (step.round + 1) * count]
             found.append(Run(step, layer, parts, weights[step.n], constants[step.n]))
         return tuple(found)
 
     @cached_property
     def first_runs(self) -> tuple[Run, ...]:
         """Runs that happen once, before the first frame."""
-        return self.runs[: len(self.placement.beginnings)]
+        return self.runs[: len(self.placement.steps.beginnings)]
 
     def _batched(self, layer: EngineLayer, parts: list[LayerPart], frames: int) -> list[LayerPart]:
         """Return the parts of a layer for frames of a batch."""

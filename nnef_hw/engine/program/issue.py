@@ -30,8 +30,8 @@ class Issue:
     adds
         Whether another tensor is added to them.
     shares
-        Whether what is added to results is in the bank that is read: for every word of it there is
-        a cycle in which none is issued.
+        Whether what is added to results is in the memory, or bank, that is read: for every word of
+        it there is a cycle in which none is issued.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Issue:
         self.retired: list[Retired] = []
         self._by_lane = by_lane
         self._pace = engine.pipeline.pace(adds=adds)
-        self._word_results = engine.array.lanes * self._pace
+        self._word_results = engine.array.lanes // engine.array.results * self._pace
         self._other_stage = engine.pipeline.other_stage(by_lane=by_lane)
         self._shares = shares
         self._results = 0

@@ -24,8 +24,8 @@ def list_program(design: Design) -> Iterator[Fields]:
     """
     lanes, sinks = design.shape.lanes, design.network.sinks
     placement, names = design.placement, design.program.names
-    moved = [placement.loadings[step.n].words * step.frames for step in placement.loads]
-    moved += [sinks[step.n].image.words(lanes) * step.frames for step in placement.sends]
+    moved = [placement.loadings[step.n].words * step.frames for step in placement.steps.loads]
+    moved += [sinks[step.n].image.words(lanes) * step.frames for step in placement.steps.sends]
     border, own = iter(moved), iter([run.layer for run in design.program.runs for _ in run.parts])
     for n, (instruction, name) in enumerate(zip(design.instructions, names, strict=True)):
         layer = next(own) if instruction.kind in {Kind.RUN, Kind.STREAM} else None

@@ -11,7 +11,8 @@ from nnef_hw.engine.layers.formats import Shape
 from nnef_hw.engine.layers.layer import EngineLayer
 from nnef_hw.engine.layers.nest import LayerPart
 from nnef_hw.engine.layers.unit import ALONE, UnitForm, UnitLayer
-from nnef_hw.engine.memory.placement import Placement, Step
+from nnef_hw.engine.memory.placement import Placement
+from nnef_hw.engine.memory.steps import Step
 from nnef_hw.engine.program.division import Division, Run
 from nnef_hw.engine.program.following import Part, followers
 from nnef_hw.engine.program.instruction import Instruction, first_places, sent_words
@@ -182,7 +183,8 @@ class Program:
     def residual_cycles(self) -> int:
         """Cycles per sum of two codes: as many as no pass waits for, since few cells do then.
 
-        One where several results leave together; where all leave more slowly, as many as they take.
+        One where several results leave together, or where the array stands still for the other
+        code; where all leave more slowly, as many as they take.
         """
         if self.result_cycles > 1:
             return self.result_cycles
@@ -192,7 +194,7 @@ class Program:
             if layer.residual
             for words, results in layer.passes(self.shape)[0]
         ]
-        if not passes or self.shape.results > 1:
+        if not passes or self.shape.results > 1 or self.placement.single_copy:
             return 1
         fast = (x for x in RESIDUAL_CYCLES if all(words >= x * n for words, n in passes))
         return next(fast, 1)
@@ -222,7 +224,7 @@ class Program:
         """Results of every instruction of the program: load, layers and their parts, send."""
         network, runs = self.placement.network, iter(self.runs)
         found: list[str] = []
-        for step in (*self.placement.beginnings, *self.placement.sequence):
+        for step in (*self.placement.steps.beginnings, *self.placement.steps.sequence):
             if step.kind == Kind.RUN:
                 run = next(runs)
                 found += [run.layer.name] * len(run.parts)
@@ -245,7 +247,7 @@ class Program:
         if not self.divides:
             return frozenset()
         runs, parts = iter(self.runs), list[Part]()
-        for step in (*self.placement.beginnings, *self.placement.sequence):
+        for step in (*self.placement.steps.beginnings, *self.placement.steps.sequence):
             if step.kind != Kind.RUN:
                 parts.append(Part(self._plain[len(parts)], None, goes_on=False))
                 continue
@@ -262,7 +264,7 @@ class Program:
 
     def _instructions(self) -> Iterator[Instruction]:
         runs = iter(self.runs)
-        for step in (*self.placement.beginnings, *self.placement.sequence):
+        for step in (*self.placement.steps.beginnings, *self.placement.steps.sequence):
             if step.kind == Kind.RUN:
                 yield from self._run(next(runs))
             else:
@@ -356,11 +358,13 @@ class Program:
 
         Those that run once are before the first one.
         """
-        numbers = {(x.kind, x.n): n for n, x in enumerate(self.placement.turn)}
+        steps = self.placement.steps
+        turn, sequence = steps.turn, steps.sequence
+        numbers = {(x.kind, x.n): n for n, x in enumerate(turn)}
         runs = iter(self.runs[len(self.division.first_runs) :])
         found: list[int] = [-1] * self.first
-        for n, step in enumerate(self.placement.sequence):
-            number = numbers[step.kind, step.n] if self.placement.frame_by_frame else n
+        for n, step in enumerate(sequence):
+            number = n if turn == sequence else numbers[step.kind, step.n]
             count = len(next(runs).parts) if step.kind == Kind.RUN else 1
             found += [number] * count
         return tuple(found)

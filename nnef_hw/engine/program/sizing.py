@@ -13,6 +13,7 @@ from nnef_hw.parts.engine.array import ArrayUse, MultiplierArray
 from nnef_hw.parts.engine.border import Batch, Choosing, PlaceInputs, Ports
 from nnef_hw.parts.engine.codes import Codes, Residents
 from nnef_hw.parts.engine.contraction import (
+    MOST_LUT_RAM_WORDS,
     Contracting,
     Filling,
     KeptMatrices,
@@ -72,6 +73,7 @@ def size_engine(program: Program) -> Engine:
             single_port=None if program.placement.banks is None else device.single_port,
         ),
         features=features, ram=device.ram,
+        short_words=MOST_LUT_RAM_WORDS if program.lut_matrices else 0,
     )  # fmt: skip
     fields = engine.widths(_counted(engine, program.instructions))
     same = {name: (fields.pop(name), value) for name, value in _same(engine, program).items()}
@@ -178,13 +180,16 @@ def _supply(program: Program) -> Supply:
 def _ring_of_constants(program: Program) -> int:
     """Return the words of the ring of constants: what a block RAM of beats holds, or more.
 
+    Where block RAMs are short, what one of two beats holds.
+
     The longest instruction's constants, as of a normalization of many channels, fit beside those
     that results of the two instructions before may still need.
     """
     shape = program.shape
     longest = max(len(part.constants) for parts in program.parts for part in parts)
     ended = 2 * max(MOST_CONSTANTS, shape.rows // shape.results)
-    deepest = program.placement.device.ram.deepest(BEAT_BITS)
+    together = 2 if program.lut_matrices else 1
+    deepest = program.placement.device.ram.deepest(together * BEAT_BITS)
     return max(deepest, 1 << (longest + ended - 1).bit_length())
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from nnef_hw.engine.layers.unit import UnitLayer
-from nnef_hw.engine.memory.placement import Step
+from nnef_hw.engine.memory.steps import Step
 from nnef_hw.engine.network.network import Sink
 from nnef_hw.engine.program.design import Design
 from nnef_hw.engine.program.division import Run
@@ -97,8 +97,8 @@ def _settled(design: Design) -> tuple[_Frames, int]:
     engine, lanes = design.engine, design.shape.lanes
     for _ in range(SETTLING + 1):
         end = frames.compute(end)
-        for _, n, _, count in design.placement.sends:
-            sink = design.network.sinks[n]
+        for step in design.placement.steps.sends:
+            sink, count = design.network.sinks[step.n], step.frames
             begin = frames.send(sink, count, end)
             words = sink.image.words(lanes) * count
             end = begin + engine.pipeline.before_send + sink.codes * count - 1
@@ -165,7 +165,7 @@ class _Frames:
         self.waits[:] = [0] * program.first
         self.inputs.clear()
         runs = iter(program.runs[len(program.division.first_runs) :])
-        for step in self._design.placement.sequence:
+        for step in self._design.placement.steps.sequence:
             if step.kind == Kind.LOAD:
                 end = self._load(step, end)
             elif step.kind == Kind.RUN:
@@ -298,7 +298,8 @@ def _engine(
     for _ in range(-(-frames // design.batch)):
         end = run.compute(end)
         begins += run.inputs
-        for _, n, _, count in design.placement.sends:
+        for step in design.placement.steps.sends:
+            n, count = step.n, step.frames
             sink, stream = design.network.sinks[n], streams[n]
             time = end = run.send(sink, count, end) + engine.pipeline.before_send
             for pixel in range(count * sink.image.pixels):

@@ -153,6 +153,10 @@ class Family(ABC):
         Measured; ``digits`` are the bits of the narrower factor, ``width`` those of the other.
         """
 
+    def lut_ram_luts(self, cells: float) -> float:
+        """Return the LUTs of so many cells of LUT RAM, measured in memories of weights."""
+        return cells * self.lut_weights["weight writer"]["lut ram cells"] if cells else 0.0
+
     def pll_class(self) -> object:
         """Return the class of the clock generator; its module is imported only now."""
         module, _, name = self.pll.partition(":")

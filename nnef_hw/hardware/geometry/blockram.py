@@ -7,8 +7,13 @@ from dataclasses import dataclass
 from functools import cache
 
 __all__ = [
-    "BlockRam", "SinglePortRam", "Tiling", "registered_bits", "tile_memory", "tile_parts",
+    "LUT_RAM_BITS", "LUT_RAM_WORDS", "BlockRam", "SinglePortRam", "Tiling", "registered_bits",
+    "tile_memory", "tile_parts",
 ]  # fmt: skip
+
+
+LUT_RAM_WORDS, LUT_RAM_BITS = 16, 4
+"""Shape of a cell of LUT RAM."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +23,8 @@ class BlockRam:
     ``has_register`` tells if a register behind it is a part of it that synthesis uses,
     ``writes_bits`` if the widest shape can write any bits of a word and keep the others,
     ``reads_twice`` if constants in the widest shape are read at two addresses per cycle, of which
-    each half of a word twice as wide has one.
+    each half of a word twice as wide has one. Memories of at most ``short_words`` words are in LUT
+    RAM instead, which ``lut_cells`` of a :class:`Tiling` counts.
     """
 
     name: str
@@ -26,6 +32,7 @@ class BlockRam:
     has_register: bool = False
     writes_bits: bool = False
     reads_twice: bool = False
+    short_words: int = 0
 
     def deepest(self, width: int) -> int:
         """Return the words of the deepest shape that is at least so wide."""
@@ -57,6 +64,8 @@ class Tiling:
         Primitives stacked in depth (behind a multiplexer) and side by side in width.
     reads
         Addresses of a primitive that a word is read from, each with an equal share of the width.
+    in_luts
+        Whether the primitive is a memory in LUT RAM, of any shape.
     """
 
     depth: int
@@ -64,6 +73,7 @@ class Tiling:
     tile_depth: int
     tile_width: int
     reads: int = 1
+    in_luts: bool = False
 
     @property
     def rows(self) -> int:
@@ -77,8 +87,15 @@ class Tiling:
 
     @property
     def count(self) -> int:
-        """Primitives in all."""
-        return self.rows * self.columns
+        """Block RAMs in all."""
+        return 0 if self.in_luts else self.rows * self.columns
+
+    @property
+    def lut_cells(self) -> int:
+        """Cells of LUT RAM in all."""
+        if not self.in_luts:
+            return 0
+        return -(-self.depth // LUT_RAM_WORDS) * -(-self.width // LUT_RAM_BITS)
 
 
 @cache
@@ -87,6 +104,8 @@ def tile_memory(ram: BlockRam, depth: int, width: int, *, constant: bool = False
 
     A ``constant`` memory is read at two addresses of a primitive where that takes fewer of them.
     """
+    if depth <= ram.short_words and not constant:
+        return Tiling(depth, width, depth, width, in_luts=True)
     tilings = [Tiling(depth, width, *shape) for shape in ram.shapes]
     if constant and ram.reads_twice:
         words, bits = ram.shapes[0]

@@ -10,15 +10,19 @@ from importlib import import_module
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.hardware.geometry.blockram import BlockRam, Tiling, registered_bits, tile_memory
+from nnef_hw.hardware.geometry.blockram import (
+    LUT_RAM_BITS,
+    LUT_RAM_WORDS,
+    BlockRam,
+    Tiling,
+    registered_bits,
+    tile_memory,
+)
 from nnef_hw.hardware.geometry.contraction import Contraction
 from nnef_hw.parts.base.part import counter_bits, table_columns, table_features
 from nnef_hw.parts.base.untyped import Hardware
 
 __all__ = ["WeightMemory", "WeightRom", "WeightStore"]
-
-LUT_RAM_WORDS, LUT_RAM_BITS = 16, 4
-"""What a cell of LUT RAM holds."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,8 +7,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from nnef_hw.hardware.devices import Device
-from nnef_hw.hardware.geometry.blockram import Tiling, tile_memory, tile_parts
-from nnef_hw.parts.arrays.weights import LUT_RAM_BITS, LUT_RAM_WORDS
+from nnef_hw.hardware.geometry.blockram import (
+    LUT_RAM_BITS,
+    LUT_RAM_WORDS,
+    Tiling,
+    tile_memory,
+    tile_parts,
+)
 from nnef_hw.parts.engine.feature import EngineSizes, Feature
 from nnef_hw.parts.engine.fields import Record, fact
 from nnef_hw.parts.engine.sizes import CODE_BITS
@@ -18,10 +23,8 @@ __all__ = [
     "Placing",
 ]  # fmt: skip
 
-MOST_LUT_RAM_WORDS = 32
-"""Deepest memory of matrices that may be in LUT RAM."""
-_CELL = "weight writer", "lut ram cells"
-"""What cells of LUT RAM are measured with."""
+MOST_LUT_RAM_WORDS = 64
+"""Deepest memory of matrices, or of constants, that may be in LUT RAM."""
 _LUTS = 60
 """Of addresses and flags."""
 
@@ -109,7 +112,7 @@ class Matrices(Feature):
 
     def sum_memory(self, engine: EngineSizes) -> Tiling:
         """Return the memory of biases, those of a cycle's results together."""
-        return tile_memory(engine.ram, self.sums, engine.results * engine.acc_bits)
+        return tile_memory(engine.short_ram, self.sums, engine.results * engine.acc_bits)
 
     def memories(self, engine: EngineSizes) -> Sequence[Tiling]:
         rows = 0 if self.in_lut_ram else engine.rows
@@ -117,9 +120,10 @@ class Matrices(Feature):
 
     def luts(self, engine: EngineSizes, device: Device) -> float:
         cells = -(-self.words // LUT_RAM_WORDS) * engine.weight_bits / LUT_RAM_BITS
-        part, feature = _CELL
-        cell = device.family.lut_weights[part][feature] * self.in_lut_ram
-        chosen = cell * cells + 2.0 * engine.results * engine.acc_bits
+        chosen = (
+            device.family.lut_ram_luts(cells) * self.in_lut_ram
+            + 2.0 * engine.results * engine.acc_bits
+        )
         if self.behind is None:
             chosen += engine.weight_bits
         if self.turns and self.keeps:

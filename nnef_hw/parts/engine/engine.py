@@ -50,6 +50,8 @@ class Engine:
         What it has besides, in the order of their fields; one of them is where its program is.
     ram
         The device's block RAM.
+    short_words
+        Words that memories have at most which are in LUT RAM instead; 0 if none are.
     fields
         Width of every field of a program's row.
     same_fields
@@ -62,6 +64,7 @@ class Engine:
     codes: Codes
     features: tuple[Feature, ...]
     ram: BlockRam
+    short_words: int = 0
     fields: Mapping[str, int] = field(default_factory=dict)
     same_fields: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     loader: Loader = field(default_factory=Loader)
@@ -305,7 +308,12 @@ class Engine:
 
     def delay_memory(self, cycles: int) -> Tiling:
         """Return a memory in which addresses to write wait for so many cycles."""
-        return tile_memory(self.ram, 1 << cycles.bit_length(), self.write_bits)
+        return tile_memory(self.short_ram, 1 << cycles.bit_length(), self.write_bits)
+
+    @cached_property
+    def short_ram(self) -> BlockRam:
+        """The block RAM, and LUT RAM for memories of few words."""
+        return replace(self.ram, short_words=self.short_words)
 
     @cached_property
     def memories(self) -> tuple[Tiling, ...]:
@@ -316,6 +324,7 @@ class Engine:
         """Estimate the resources of the engine; DSP blocks and memories are exact."""
         fields = 2 * sum(self.fields.values())
         luts = sum(feature.luts(self, device) for feature in self.everything)
+        luts += device.family.lut_ram_luts(sum(memory.lut_cells for memory in self.memories))
         flip_flops = sum(feature.flip_flops(self) for feature in self.everything)
         own = Resources(
             lut=round(_FIXED_LUTS + luts + fields + 3.0 * self.array.word_bits),

@@ -26,6 +26,10 @@ class EngineSizes(Protocol):
         """The device's block RAM."""
 
     @property
+    def short_ram(self) -> BlockRam:
+        """The block RAM, and LUT RAM for memories of few words."""
+
+    @property
     def layout(self) -> Layout:
         """Where the fields of instructions are."""
 

@@ -53,10 +53,11 @@ class EnginePipeline:
     def other_stage(self, *, by_lane: bool) -> int:
         """Return the cycles from the issue of a pass's last word to that in which none is, then.
 
-        A word is read in the cycle after its issue, and what is added to the first result in that
-        in which this comes from the requantizer, or in the next one if it is added bit by bit.
+        A word is read ``read_stage`` cycles after its issue, and what is added to the first result
+        in that in which this comes from the requantizer, or in the next one if it is added bit by
+        bit.
         """
-        later = int(self.slow_pace > 1)
+        later = int(self.slow_pace > 1) + 1 - self.read_stage
         return self.keep_stage(by_lane=by_lane) + self.requantizer_delay + later
 
     @property

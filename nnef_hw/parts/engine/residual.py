@@ -60,9 +60,9 @@ class AddedLimits(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Sharing(Record):
-    """In which bank the other tensor is."""
+    """Whether the other tensor is where the array reads."""
 
-    shares: int = fact("what is added is in the bank that is read", bits=1, late=True)
+    shares: int = fact("what is added is in the memory or bank that is read", bits=1, late=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +77,7 @@ class TensorSums(Feature):
         Cycles per result: 1; or 4 or 8, where sums are made bit by bit.
     words
         Depth of the second memory of codes, of which those are read that are added to others; 0 if
-        codes are in single-port RAM.
+        codes are there once, as in single-port RAM.
     offset_bits
         Width of what is added to both products.
     """
@@ -173,7 +173,7 @@ class TensorSums(Feature):
 
 @dataclass(frozen=True, kw_only=True)
 class SharedBank(Feature):
-    """An operand that is added may be in the bank that is read, for which no word is issued."""
+    """An operand that is added may be where the array reads, which issues no word for it."""
 
-    label = "sums of tensors in a bank that is read"
+    label = "sums of tensors where the array reads"
     says = (Sharing,)

@@ -243,7 +243,7 @@ class StreamUnits(Feature):
         assert isinstance(unit.part, SharedNormalize), unit
         words = -(-unit.part.channels // engine.results)
         depth = max(2, -(-words // self.constant_banks(engine)))
-        return tile_memory(engine.ram, depth, engine.results * unit.constant_bits)
+        return tile_memory(engine.short_ram, depth, engine.results * unit.constant_bits)
 
     def memories(self, engine: EngineSizes) -> Sequence[Tiling]:
         return [

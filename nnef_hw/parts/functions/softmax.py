@@ -11,10 +11,9 @@ from nnef_hw.arithmetic.integer_functions import integer_softmax_codes
 from nnef_hw.arithmetic.numerics import IntArray, QType
 from nnef_hw.arithmetic.softmax import softmax_codes
 from nnef_hw.hardware.devices import Device, Resources
-from nnef_hw.hardware.geometry.blockram import BlockRam, Tiling, tile_memory
+from nnef_hw.hardware.geometry.blockram import LUT_RAM_WORDS, BlockRam, Tiling, tile_memory
 from nnef_hw.parts.base.part import Part, Pipe, counter_bits
 from nnef_hw.parts.base.timing import Process, Stream
-from nnef_hw.parts.streams.pipeline import LUT_RAM_WORDS
 
 __all__ = ["DividingSoftmax", "SerialSoftmax", "Softmax", "SoftmaxPart"]
 

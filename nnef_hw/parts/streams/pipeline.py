@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from itertools import count
 
 from nnef_hw.hardware.devices import Device
+from nnef_hw.hardware.geometry.blockram import LUT_RAM_WORDS
 from nnef_hw.parts.base.part import Part, counter_bits
 from nnef_hw.parts.base.timing import Kernel, Log, Process, Stream
 from nnef_hw.parts.streams.fifo import queue_write
 
 __all__ = ["Pipeline"]
-
-LUT_RAM_WORDS = 16
 
 
 @dataclass(frozen=True, kw_only=True)
