@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from engine_graphs import grown, planned
-from sweeps import covering, few
+from sweeps import few
 
 from nnef_hw.boards import find_board
 from nnef_hw.engine.report import report_plan
@@ -94,60 +94,6 @@ def test_long_windows_slide_several_times(builder, fix, run_engine, axis, size, 
     [part, *_] = plan.design.program.parts[0]
     assert (part.nest.counts[5], layer.sliding_rows(plan.design.shape) > 2) == (turns, True)
     run_engine(plan, graph)
-
-
-@pytest.mark.parametrize("lanes", [4, 8])
-def test_few_channels_are_packed(builder, fix, run_engine, lanes):
-    """A row of the window is one word, padding included."""
-    x = builder.input("x", (1, 1, 7, 6))
-    weights = filters(builder, 5, 1, 3, 4)
-    builder.conv(x, weights, padding=[(1, 1), (1, 2)], stride=2)
-    graph = fix(builder.build())
-    plan = planned(graph, 8, lanes)
-    assert plan.design.placement.loadings[0].words == 7 * 3
-    assert plan.spans[1].busy == 4 * 3 * 3 * -(-(-(-5 // lanes) * lanes) // 8)
-    assert plan.macs == 4 * 3 * 5 * 12
-    run_engine(plan, graph)
-
-
-@pytest.mark.parametrize(
-    ("image", "kernel", "stride", "padding", "lanes", "together", "ring_words"),
-    covering(
-        [
-            ((8, 16), (8, 8), 8, [(0, 0), (0, 0)], 8, 2),
-            ((8, 16), (8, 8), 8, [(0, 0), (0, 0)], 16, 4),
-            ((5, 12), (3, 6), 4, [(1, 0), (2, 3)], 8, 2),
-            ((7, 18), (2, 12), 6, [(0, 0), (0, 0)], 16, 3),
-            ((4, 20), (2, 8), 4, [(0, 0), (4, 0)], 16, 4),
-        ],
-        [0, 64],
-    ),
-)
-def test_pixels_of_patches_are_words_together(
-    builder, rng, fix, run_engine, image, kernel, stride, padding, lanes, together, ring_words
-):
-    """Rows of their windows are longer than a word."""
-    x = builder.input("x", (1, 3, *image))
-    x = builder.conv(x, rng.normal(size=(5, 3, *kernel)), stride=stride, padding=padding)
-    builder.conv(x, rng.normal(size=(4, 5, 1, 1)))
-    graph = fix(builder.build())
-    plan = planned(graph, 16, lanes, ring_words=ring_words)
-    [loading] = plan.design.placement.loadings
-    height, width = image
-    assert loading.words == height * width // together
-    run_engine(plan, graph, frames=3)
-
-
-def test_pixels_of_several_channels_are_packed(builder, fix, run_engine):
-    """A beat is a pixel, of which a word has several: padding, too."""
-    x = builder.input("x", (1, 3, 5, 7))
-    builder.conv(x, filters(builder, 5, 3, 3, 2), padding=[(1, 1), (1, 2)], stride=2)
-    graph = fix(builder.build(), symmetric=False)
-    plan = planned(graph, 8, 8)
-    [loading], [port] = plan.design.placement.loadings, plan.inputs
-    assert (loading.words, loading.cycles, port.lanes) == (5 * 5, 5 * 10, 3)
-    run_engine(plan, graph)
-    run_engine(plan, graph, stall=0.3)
 
 
 @pytest.mark.parametrize(
@@ -569,43 +515,4 @@ def test_words_follow_one_another(builder, fix, run_engine, ring_words):
     graph = fix(builder.build())
     plan = planned(graph, ring_words=ring_words)
     assert plan.design.engine.find(Gather).packs
-    run_engine(plan, graph)
-
-
-@pytest.mark.parametrize(
-    ("channels", "size", "codes"), [(3, 3, 3), (6, 1, 1), (1, 1, 1), (8, 1, 4)]
-)
-def test_inputs_are_loaded_without_padding(builder, fix, run_engine, channels, size, codes, rng):
-    """A convolution reads pixels whose first word is filled up with codes of the one before.
-
-    Where no word has codes of two pixels, a beat brings all of it.
-    """
-    x = builder.input("x", (1, channels, 4, 3))
-    builder.conv(x, rng.normal(size=(5, channels, size, size)), padding=size // 2)
-    graph = fix(builder.build())
-    plan = planned(graph)
-    assert [loading.cycles for loading in plan.design.placement.loadings] == [
-        12 * channels // codes
-    ]
-    assert [port.lanes for port in plan.inputs] == [codes]
-    run_engine(plan, graph)
-
-
-def test_an_input_that_is_added_stays_as_it_is(builder, fix, run_engine, rng):
-    """The sum reads its words, too."""
-    x = builder.input("x", (1, 1, 4, 5))
-    y = builder.conv(x, rng.normal(size=(1, 1, 1, 3)), padding=[(0, 0), (1, 1)])
-    builder.op("add", x, y)
-    graph = fix(builder.build())
-    run_engine(planned(graph), graph)
-
-
-def test_an_input_whose_pixels_are_not_those_in_memory(builder, fix, run_engine):
-    """A beat of several codes would end within a row of the host's, of which each is a pixel."""
-    x = builder.input("x", (1, 1, 5, 8))
-    x = builder.op("transpose", x, axes=[0, 3, 2, 1])
-    conv(builder, x, 4, 8, 1)
-    graph = fix(builder.build())
-    plan = planned(graph)
-    assert [port.lanes for port in plan.inputs] == [1]
     run_engine(plan, graph)

@@ -104,32 +104,38 @@ class ConvLayer(EngineLayer):
         filters[:, :, lanes - codes :] = self.filters.reshape(len(self.filters), rows, codes)
         return replace(self, source=source, window=window, filters=filters)
 
-    def pixels_together(self, lanes: int) -> int:
-        """Pixels of a row that can be a word, where windows begin and end with such words."""
-        window = self.window
-        if window.dilation[1] != 1:
-            return 1
+    def codes_together(self, lanes: int) -> int:
+        """Codes of a row that can be a word, where windows begin and end with such words.
+
+        As many as a word has, where pixels may cross its borders; else those of whole pixels. Codes
+        of one pixel where neither makes fewer words.
+        """
+        window, channels = self.window, self.source.channels
+        if window.dilation[1] != 1 or channels % lanes == 0:
+            return channels
         common = gcd(window.kernel[1], window.stride[1], window.padding[1][0], self.source.width)
-        most = min(common, lanes // self.source.channels)
-        return max((n for n in range(1, most + 1) if common % n == 0), default=1)
+        if common * channels % lanes == 0:
+            return lanes
+        most = min(common, lanes // channels)
+        return channels * max((n for n in range(1, most + 1) if common % n == 0), default=1)
 
     def joined(self, lanes: int) -> ConvLayer:
-        """Return the same over an operand of which so many pixels of a row are a word."""
-        together, channels = self.pixels_together(lanes), self.source.channels
+        """Return the same over an operand of which so many codes of a row are a word."""
+        codes, channels = self.codes_together(lanes), self.source.channels
         (rows, columns), (down, across) = self.window.kernel, self.window.stride
-        columns, across = columns // together, across // together
-        source = Image(self.source.height, self.source.width // together, lanes)
-        left = self.window.padding[1][0] // together
-        right = (self.target.width - 1) * across + columns - source.width - left
+        columns, across, left, width = (
+            pixels * channels // codes
+            for pixels in (columns, across, self.window.padding[1][0], self.source.width)
+        )
+        source = Image(self.source.height, width, lanes)
+        right = (self.target.width - 1) * across + columns - width - left
         window = Window(
-            source.height, source.width, 1, kernel=(rows, columns), stride=(down, across),
+            source.height, width, 1, kernel=(rows, columns), stride=(down, across),
             dilation=(self.window.dilation[0], 1),
             padding=(self.window.padding[0], (left, max(0, right))),
         )  # fmt: skip
         filters = np.zeros((len(self.filters), rows * columns, lanes), np.int64)
-        filters[:, :, lanes - together * channels :] = self.filters.reshape(
-            len(self.filters), rows * columns, together * channels
-        )
+        filters[:, :, lanes - codes :] = self.filters.reshape(len(filters), rows * columns, codes)
         return replace(self, source=source, window=window, filters=filters)
 
     def filled(self, lanes: int) -> ConvLayer:

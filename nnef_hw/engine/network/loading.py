@@ -102,7 +102,11 @@ def loading_of(layer: ConvLayer, image: Image, lanes: int) -> tuple[Loading, Con
     packed = layer.packed(lanes)
     if packed is not None:
         return Loading.packed(layer), packed
-    together = layer.pixels_together(lanes)
-    if together > 1:
-        return Loading.joined(image, together), layer.joined(lanes)
-    return Loading.filled(image, lanes), layer.filled(lanes)
+    codes = layer.codes_together(lanes)
+    if codes == image.channels:
+        return Loading.filled(image, lanes), layer.filled(lanes)
+    joined = layer.joined(lanes)
+    if codes % image.channels:
+        # Words end within pixels, so a beat is a code.
+        return Loading.by_code(joined.source, lanes), joined
+    return Loading.joined(image, codes // image.channels), joined
