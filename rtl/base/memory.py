@@ -33,7 +33,7 @@ class TiledMemory(wiring.Component):
         own.
     style : str
         ``"block"`` for block RAM, ``"distributed"`` for LUT RAM, ``"logic"`` for a look-up in LUTs
-        (read-only memories). A tiling in LUT RAM has that style.
+        (read-only memories). A tiling in LUTs has one of the last two.
 
     Members
     -------
@@ -70,7 +70,9 @@ class TiledMemory(wiring.Component):
         self.writable = writable
         self.part_bits = part_bits
         self.latency = 2 if registered else 1
-        self.style = "distributed" if tiling.in_luts else style
+        if tiling.in_luts:
+            style = "distributed" if writable else "logic"
+        self.style = style
         members = {
             "read_address": In(range(tiling.depth)),
             "read_enable": In(1),

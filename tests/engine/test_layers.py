@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from engine_graphs import grown, planned
-from sweeps import few
+from sweeps import covering, few
 
 from nnef_hw.boards import find_board
 from nnef_hw.engine.report import report_plan

@@ -4,7 +4,6 @@ import pytest
 from engine_graphs import planned
 from sweeps import covering
 
-from nnef_hw.engine.layers.conv import ConvLayer
 from nnef_hw.testing import GraphBuilder
 
 pytestmark = pytest.mark.system
@@ -82,7 +81,7 @@ def test_rows_of_patches_are_whole_words(
     x = builder.conv(x, rng.normal(size=(5, channels, *kernel)), stride=stride, padding=padding)
     builder.conv(x, rng.normal(size=(4, 5, 1, 1)))
     graph = fix(builder.build(), symmetric=False)
-    plan = planned(graph, 16, lanes, ring_words=ring_words)
+    plan = planned(graph, 16, lanes, ring_words=ring_words, splits_pixels=True)
     [loading] = plan.design.placement.loadings
     height, width = image
     assert loading.words * lanes == height * width * channels
@@ -98,7 +97,7 @@ def test_whole_pixels_that_fill_a_word_come_at_once(builder, rng, fix, run_engin
     x = builder.input("x", (1, 2, 3, 32))
     builder.conv(x, rng.normal(size=(5, 2, 3, 16)), stride=16)
     graph = fix(builder.build())
-    plan = planned(graph, 16, lanes)
+    plan = planned(graph, 16, lanes, splits_pixels=True)
     [loading] = plan.design.placement.loadings
     assert (loading.words, loading.codes) == (3 * 32 * 2 // lanes, 2)
     run_engine(plan, graph)
@@ -109,7 +108,7 @@ def test_a_batch_of_patches(builder, rng, fix, run_engine, ring_words):
     x = builder.input("x", (1, 3, 8, 16))
     builder.conv(x, rng.normal(size=(7, 3, 8, 8)), stride=8)
     graph = fix(builder.build())
-    plan = planned(graph, 8, 8, ring_words, batch=3)
+    plan = planned(graph, 8, 8, ring_words, batch=3, splits_pixels=True)
     assert plan.design.placement.loadings[0].words == 8 * 16 * 3 // 8
     run_engine(plan, graph)
 
@@ -120,19 +119,17 @@ def test_patches_whose_host_has_channels_last(builder, rng, fix, run_engine):
     x = builder.op("transpose", x, axes=[0, 3, 1, 2])
     builder.conv(x, rng.normal(size=(5, 3, 4, 4)), stride=4)
     graph = fix(builder.build())
-    plan = planned(graph)
+    plan = planned(graph, splits_pixels=True)
     assert plan.design.placement.loadings[0].words == 8 * 8 * 3 // 4
     run_engine(plan, graph)
 
 
-def test_words_across_pixels_are_fewer(builder, rng, fix, monkeypatch):
+def test_words_across_pixels_are_fewer(builder, rng, fix):
     """Whole pixels left a quarter of every word empty; but a beat had one, and now has a code."""
     x = builder.input("x", (1, 3, 2, 32))
     builder.conv(x, rng.normal(size=(640, 3, 2, 16)), stride=16)
     graph = fix(builder.build())
-    plan = planned(graph, 16, 16, results=4)
-    monkeypatch.setattr(ConvLayer, "codes_together", lambda layer, lanes: 12)
-    before = planned(graph, 16, 16, results=4)
+    before, plan = (planned(graph, 16, 16, results=4, splits_pixels=x) for x in (False, True))
     [[new], [old]] = (x.design.placement.loadings for x in (plan, before))
     assert (new.words, old.words, old.codes) == (12, 16, 3)
     assert 4 * plan.spans[1].busy == 3 * before.spans[1].busy

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from engine_graphs import BOARD, planned
 
 from nnef_hw.boards import find_board
 from nnef_hw.engine.hardware.accelerator import EngineAccelerator
@@ -28,3 +29,22 @@ def test_estimate_is_within_10_percent(board, script, fix, rng, tmp_path):
     error = (estimate.lut - plan.link.lut) / found.lut - 1
     assert abs(error) < 0.1, f"{error:+.1%}"
     assert found.dsp == estimate.dsp
+
+
+@pytest.mark.synth
+@pytest.mark.nightly
+def test_short_memories_are_in_lut_ram(script, fix, rng, tmp_path):
+    """Matrices, copies of constants and delay lines; as synthesis sees it."""
+    g = GraphBuilder()
+    x = g.input("x", [1, 12, 16])
+    y = g.op("matmul", x, rng.normal(size=(1, 16, 16)), transposeA=False, transposeB=False)
+    scores = g.op("matmul", y, y, transposeA=False, transposeB=True)
+    shares = g.op("softmax", g.op("mul", scores, 0.1), axes=[2])
+    graph = fix(g.build(g.op("matmul", shares, y, transposeA=False, transposeB=False)))
+    options = {"rows": 8, "lanes": 8, "results": 4, "ring_words": 64, "unit_ways": 2}
+    plain, plan = (planned(graph, **options, lut_matrices=own) for own in (False, True))
+    found = script.measure(EngineAccelerator(plan), BOARD, tmp_path)
+    assert found.bram == plan.design.engine.resources(BOARD.device).bram
+    assert plain.resources.bram - plan.resources.bram > 8
+    estimate = plan.resources.lut - plan.link.lut
+    assert abs(estimate / found.lut - 1) < 0.15

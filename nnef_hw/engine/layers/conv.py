@@ -104,24 +104,29 @@ class ConvLayer(EngineLayer):
         filters[:, :, lanes - codes :] = self.filters.reshape(len(self.filters), rows, codes)
         return replace(self, source=source, window=window, filters=filters)
 
-    def codes_together(self, lanes: int) -> int:
+    def codes_together(self, lanes: int, *, splits_pixels: bool) -> int:
         """Codes of a row that can be a word, where windows begin and end with such words.
 
         As many as a word has, where pixels may cross its borders; else those of whole pixels. Codes
         of one pixel where neither makes fewer words.
+
+        Parameters
+        ----------
+        splits_pixels
+            Whether pixels may cross borders of words.
         """
         window, channels = self.window, self.source.channels
         if window.dilation[1] != 1 or channels % lanes == 0:
             return channels
         common = gcd(window.kernel[1], window.stride[1], window.padding[1][0], self.source.width)
-        if common * channels % lanes == 0:
+        if splits_pixels and common * channels % lanes == 0:
             return lanes
         most = min(common, lanes // channels)
         return channels * max((n for n in range(1, most + 1) if common % n == 0), default=1)
 
-    def joined(self, lanes: int) -> ConvLayer:
+    def joined(self, lanes: int, codes: int) -> ConvLayer:
         """Return the same over an operand of which so many codes of a row are a word."""
-        codes, channels = self.codes_together(lanes), self.source.channels
+        channels = self.source.channels
         (rows, columns), (down, across) = self.window.kernel, self.window.stride
         columns, across, left, width = (
             pixels * channels // codes

@@ -61,6 +61,8 @@ class Placement:
         reads, in cycles in which it does not.
     head_by_head
         Whether products of activations, and what is between them, run for one head after the other.
+    splits_pixels
+        Whether pixels of inputs may cross borders of words.
     """
 
     network: Network
@@ -75,6 +77,7 @@ class Placement:
     dense: bool = field(default=False, kw_only=True)
     single_copy: bool = field(default=False, kw_only=True)
     head_by_head: bool = field(default=False, kw_only=True)
+    splits_pixels: bool = field(default=False, kw_only=True)
 
     @cached_property
     def steps(self) -> Steps:
@@ -124,7 +127,7 @@ class Placement:
     @cached_property
     def _whole(self) -> Arrangement:
         """The network for words of this size, of which all tensors are there as a whole."""
-        found = self.network.arranged(self.shape.lanes)
+        found = self.network.arranged(self.shape.lanes, splits_pixels=self.splits_pixels)
         if self.keeps_matrices:
             found = keep_matrices(found, self.shape, self.network.sent)
         if self.addresses_tables:

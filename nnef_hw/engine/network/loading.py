@@ -97,15 +97,23 @@ class Loading:
         return self.rows * ((self.length - self.window) // self.step + 1)
 
 
-def loading_of(layer: ConvLayer, image: Image, lanes: int) -> tuple[Loading, ConvLayer]:
-    """Return how the only layer that reads an input has it loaded, and that layer then."""
+def loading_of(
+    layer: ConvLayer, image: Image, lanes: int, *, splits_pixels: bool
+) -> tuple[Loading, ConvLayer]:
+    """Return how the only layer that reads an input has it loaded, and that layer then.
+
+    Parameters
+    ----------
+    splits_pixels
+        Whether pixels may cross borders of words.
+    """
     packed = layer.packed(lanes)
     if packed is not None:
         return Loading.packed(layer), packed
-    codes = layer.codes_together(lanes)
+    codes = layer.codes_together(lanes, splits_pixels=splits_pixels)
     if codes == image.channels:
         return Loading.filled(image, lanes), layer.filled(lanes)
-    joined = layer.joined(lanes)
+    joined = layer.joined(lanes, codes)
     if codes % image.channels:
         # Words end within pixels, so a beat is a code.
         return Loading.by_code(joined.source, lanes), joined

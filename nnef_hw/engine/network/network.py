@@ -139,8 +139,14 @@ class Network:
         """Names of the tensors that are there when all layers have run: sent, or kept."""
         return self.sent | {state.result for state in self.states}
 
-    def arranged(self, lanes: int) -> Arrangement:
-        """Return how inputs are loaded for words of so many codes, and the layers that follow."""
+    def arranged(self, lanes: int, *, splits_pixels: bool = False) -> Arrangement:
+        """Return how inputs are loaded for words of so many codes, and the layers that follow.
+
+        Parameters
+        ----------
+        splits_pixels
+            Whether pixels of inputs may cross borders of words.
+        """
         loadings, layers = [], list(self.layers)
         for source in self.sources:
             loading = Loading.of(source.image, lanes)
@@ -149,7 +155,9 @@ class Network:
             is_alone = len(readers) == 1 and source.tensor not in self._kept
             layer = reader
             if is_alone and isinstance(reader, ConvLayer) and reader.operands == (source.tensor,):
-                loading, layer = loading_of(reader, source.image, lanes)
+                loading, layer = loading_of(
+                    reader, source.image, lanes, splits_pixels=splits_pixels
+                )
             if source.port.image[2] % loading.codes or (source.head and loading.codes > 1):
                 # The host's pixels are others than those in memory, and end within a word; and
                 # what a head gives are single codes.

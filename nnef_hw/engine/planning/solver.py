@@ -240,9 +240,7 @@ class _Search:
         device, ways = self.target.device, design.unit_ways
         plans = list(self._packed(design))
         yield from plans
-        for sparing in _sparing(design):
-            if not _lacks_block_ram(plans, device):
-                break
+        if _lacks_block_ram(plans, device) and (sparing := _sparing(design)):
             design = sparing
             plans = list(self._packed(design))
             yield from plans
@@ -334,12 +332,14 @@ def _holding(design: Design) -> _Holding:
     )  # fmt: skip
 
 
-def _sparing(design: Design) -> Iterator[Design]:
-    """Yield designs that need fewer words of codes, the faster ones first."""
-    if (own := design.changed(head_by_head=True)).placement.rounds:
-        yield (design := own)
-    if design.placement.other_words:
-        yield design.changed(single_copy=True)
+def _sparing(design: Design) -> Design | None:
+    """Return the design with fewer words of codes, if there is one, whose layers take longer."""
+    own = design.changed(head_by_head=True, splits_pixels=True, single_copy=True)
+    words, fewer = (
+        placement.memory[1] + placement.other_words
+        for placement in (design.placement, own.placement)
+    )
+    return own if fewer < words else None
 
 
 def _lacks_block_ram(plans: Sequence[EnginePlan], device: Device) -> bool:

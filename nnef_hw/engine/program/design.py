@@ -35,6 +35,7 @@ __all__ = ["Design"]
 _PLACING = frozenset({
     "network", "shape", "device", "batch", "frame_by_frame", "keeps_tables", "addresses_tables",
     "fills_tables", "keeps_matrices", "dense", "single_copy", "head_by_head",
+    "splits_pixels",
 })  # fmt: skip
 _PROGRAMMING = frozenset({
     "ring_words",
@@ -89,7 +90,7 @@ class Design:
         Pixels that pass units at once; cycles per code, or word, that these may take; whether they
         take words.
     lut_matrices
-        Whether codes that are weights are in LUT RAM.
+        Whether codes that are weights are in LUT RAM, and with them other short memories.
     result_cycles
         Cycles in which a result leaves, of an engine whose requantizer multiplies digits in turn.
     dense
@@ -101,6 +102,8 @@ class Design:
         while they are read.
     head_by_head
         Whether products of activations, and what is between them, run for one head after the other.
+    splits_pixels
+        Whether pixels of inputs may cross borders of words, which then take a cycle per code.
     """
 
     network: Network
@@ -129,6 +132,7 @@ class Design:
     short_weights: bool = chosen(False, "short_weights")
     single_copy: bool = chosen(False, "single_copy")
     head_by_head: bool = chosen(False, "head_by_head")
+    splits_pixels: bool = chosen(False, "split_pixels")
 
     def changed(self, **choices: Any) -> Design:
         """Return the design with other choices, and all of it that they do not decide about.
@@ -160,7 +164,7 @@ class Design:
             fills_tables=self.fills_tables and not self.ring_words,
             keeps_matrices=self.keeps_matrices and not self.ring_words,
             dense=self.dense and not self.ring_words, single_copy=self.single_copy,
-            head_by_head=self.head_by_head,
+            head_by_head=self.head_by_head, splits_pixels=self.splits_pixels,
         )  # fmt: skip
 
     @cached_property

@@ -70,7 +70,7 @@ class Program:
     unit_ways, unit_form
         Pixels that pass units at once, and how fast these are.
     lut_matrices
-        Whether codes that are weights are in LUT RAM.
+        Whether codes that are weights are in LUT RAM, and with them other short memories.
     result_cycles
         Cycles in which a result leaves: 1, or as many as sums of two tensors bit by bit take.
     dense
