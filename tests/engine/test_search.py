@@ -4,8 +4,10 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
+from attention_graphs import attention
 
 from nnef_hw.boards import find_board
+from nnef_hw.engine.layers.formats import Shape
 from nnef_hw.engine.planning import feeding, solver
 from nnef_hw.engine.planning.plan import EnginePlan
 from nnef_hw.engine.planning.solver import schedule_engine
@@ -79,3 +81,16 @@ def test_weights_that_had_no_room_are_not_tried_in_wider_memories(rng, fix, trie
     # those of 8 rows lack a quarter of the block RAMs at most
     assert {x.shape[:2] for x in whole} == {(4, 4), (8, 4)}
     assert len({x.shape[:2] for x in alone}) > 2
+
+
+def test_what_has_no_room_is_tried_with_fewer_words_of_codes(rng, fix, tried, monkeypatch):
+    """Attention whose scores are most of the memory runs head by head, only if it must."""
+    monkeypatch.setattr(solver, "sizes", lambda *_, **__: [Shape(4, 4)])
+    graph = fix(attention(rng, tokens=80, features=16, heads=4))
+    assert not schedule_engine(graph, BOARD).design.head_by_head
+    least = min(own.engine.resources(BOARD.device).bram for own in tried)
+    tried.clear()
+    plan = schedule_engine(graph, with_block_rams(least - 3))
+    assert plan.design.head_by_head
+    assert plan.resources.bram <= least - 3
+    assert {own.head_by_head for own in tried} == {False, True}
