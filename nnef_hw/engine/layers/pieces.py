@@ -297,7 +297,7 @@ class WordView:
 
     @property
     def joined(self) -> WordView:
-        """The same view, with axes that follow each other as one."""
+        """A view of the same words: axes that follow each other are one."""
         axes: list[tuple[int, int]] = []
         for count, stride in self.axes:
             if axes and stride == axes[-1][0] * axes[-1][1]:

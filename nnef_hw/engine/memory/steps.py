@@ -103,7 +103,7 @@ class Steps:
 
     @property
     def loads_of_turn(self) -> int:
-        """How many of these load an input: layers follow, by their numbers."""
+        """Steps of a turn that load an input: layers follow, by their numbers."""
         return sum(step.kind == Kind.LOAD for step in self.turn)
 
     @property
