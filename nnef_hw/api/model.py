@@ -29,12 +29,12 @@ from nnef_hw.frontend import save
 from nnef_hw.ir import Graph, Stage
 from nnef_hw.quantize import Budget, Scheme
 from nnef_hw.quantize.judgement.warnings import announce
-from nnef_hw.reference import run_float
 from nnef_hw.report.check import check_model
 from nnef_hw.report.inspection import inspect_model, inspection
 from nnef_hw.report.model.network import ModelDescription
 from nnef_hw.report.pages.exploration import write_exploration
 from nnef_hw.report.progress import progress_bar
+from nnef_hw.run.executors import FloatExecutor
 from nnef_hw.samples.samples import Given, take_samples
 from nnef_hw.system.workers import Pool, Processes
 
@@ -119,7 +119,8 @@ class Model(Shown):
                 f"model {self.name!r} holds only integers", remedy="quantize() it, and run that"
             )
         outputs: dict[str, Array] = {}
-        outputs.update(run_float(self.graph, take_samples(inputs, self.graph).inputs))
+        taken = take_samples(inputs, self.graph).inputs
+        outputs.update(FloatExecutor(self.graph).run(taken))
         return outputs
 
     def quantize(

@@ -77,6 +77,20 @@ def test_real_and_fixed_results_are_those_of_the_references(model, fixed, sample
     assert np.median(np.abs(fixed.run(samples)[name] - real)) < qtype.scale
 
 
+def test_results_have_one_form_whether_real_or_fixed(rng, tmp_path):
+    """An input without a batch extent has an output with one: none of them is in results."""
+    g = GraphBuilder()
+    x = g.reshape(g.input("x", [3, 4]), [1, 12])
+    save(g.build(g.op("linear", x, rng.normal(size=(5, 12)), 0.0)), tmp_path / "net.nnef.tgz")
+    model = nh.load(tmp_path / "net.nnef.tgz")
+    x = rng.normal(size=(20, 3, 4))
+    real, fixed = (own.run(x) for own in (model, model.quantize(x)))
+    [name] = model.outputs
+    assert model.outputs[name] == (1, 5)
+    assert real[name].shape == fixed[name].shape == (20, 5)
+    assert np.abs(real[name] - fixed[name]).max() < 0.1
+
+
 def test_samples_come_in_every_way(model, samples, sources):
     (name,) = model.inputs
     inputs, labels = samples["inputs"], samples["labels"]
