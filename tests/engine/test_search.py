@@ -11,6 +11,7 @@ from nnef_hw.engine.layers.formats import Shape
 from nnef_hw.engine.planning import feeding, solver
 from nnef_hw.engine.planning.plan import EnginePlan
 from nnef_hw.engine.planning.solver import schedule_engine
+from nnef_hw.errors import ShortageError
 from nnef_hw.testing import GraphBuilder
 
 BOARD = find_board("ulx3s_85f")
@@ -94,3 +95,20 @@ def test_what_has_no_room_is_tried_with_fewer_words_of_codes(rng, fix, tried, mo
     assert plan.design.head_by_head
     assert plan.resources.bram <= least - 3
     assert {own.head_by_head for own in tried} == {False, True}
+
+
+@pytest.mark.parametrize("lacking", ["codes", "weights"])
+def test_no_larger_array_is_tried_where_memories_are_too_small_for_any(rng, fix, tried, lacking):
+    """Codes alone, or weights that come from no memory of the board, are more than all of them."""
+    builder = GraphBuilder()
+    x = builder.input("x", (1, 16, 32, 32) if lacking == "codes" else (1, 64))
+    if lacking == "codes":
+        builder.conv(x, rng.normal(size=(64, 16, 1, 1)))
+    else:
+        builder.op("linear", x, rng.normal(size=(400, 64)), 0.0)
+    graph = fix(builder.build())
+    board = BOARD if lacking == "codes" else find_board("orangecrab")
+    board = replace(board, device=replace(board.device, bram=5))
+    with pytest.raises(ShortageError, match="an array of 4 x 4 takes"):
+        schedule_engine(graph, board)
+    assert {own.shape[:2] for own in tried} == {(4, 4)}

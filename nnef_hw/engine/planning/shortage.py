@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 
+from nnef_hw.engine.memory.store import stores
 from nnef_hw.engine.planning.plan import EnginePlan
+from nnef_hw.engine.program.design import Design
 from nnef_hw.errors import ShortageError
 from nnef_hw.hardware.devices import Device, Resources, Target
 from nnef_hw.hardware.geometry.blockram import tile_memory
+from nnef_hw.parts.engine.narrow import NARROW_BITS
 from nnef_hw.parts.engine.sizes import CODE_BITS
 
-__all__ = ["LUT_SHARE", "fits_device", "misfit", "short"]
+__all__ = ["LUT_SHARE", "fits_device", "is_hopeless", "misfit", "short"]
 
 LUT_SHARE = 0.95
 """Share of the device's LUTs that placement can be trusted to use."""
@@ -30,6 +34,26 @@ def short(used: Resources, device: Device) -> Iterator[tuple[str, int, int]]:
 def fits_device(plan: EnginePlan, device: Device) -> bool:
     """Whether a device has all that a plan takes."""
     return not list(short(plan.resources, device))
+
+
+def is_hopeless(design: Design, target: Target) -> bool:
+    """Whether codes alone, and weights without a memory of the board, are more than all memories.
+
+    A larger array has no fewer of them: words of fewer codes have the fewest codes that are none.
+
+    Parameters
+    ----------
+    design
+        One with words of as few codes as any.
+    """
+    device = target.device
+    bits = device.bram * prod(device.ram.shapes[0])
+    if device.single_port is not None:
+        bits += device.spram * device.single_port.depth * device.single_port.width
+    least = CODE_BITS * design.placement.peak[0]
+    if not any(stores(target, target.clock_mhz)):
+        least += NARROW_BITS * sum(layer.weight_bytes for layer in design.layers)
+    return least > bits
 
 
 def misfit(plans: list[EnginePlan], target: Target) -> ShortageError:

@@ -12,7 +12,7 @@ from nnef_hw.engine.network.lowering import lower
 from nnef_hw.engine.network.network import Network
 from nnef_hw.engine.planning.feeding import held, is_at_rate, packings, streamed
 from nnef_hw.engine.planning.plan import EnginePlan
-from nnef_hw.engine.planning.shortage import fits_device, misfit, short
+from nnef_hw.engine.planning.shortage import fits_device, is_hopeless, misfit, short
 from nnef_hw.engine.planning.sizes import sizes
 from nnef_hw.engine.program.design import Design
 from nnef_hw.errors import ShortageError
@@ -175,7 +175,12 @@ class _Search:
     def plans(self, *, small: bool) -> Iterator[EnginePlan]:
         """Yield engines of every size, with as many results per cycle as save cycles."""
         device, self.small = self.target.device, small
-        for size in sizes(self.network, device, small=small):
+        tried = sizes(self.network, device, small=small)
+        smallest = min(tried, key=lambda size: size.lanes)
+        design = Design(self.network, smallest, device)
+        if is_hopeless(_sparing(design) or design, self.target):
+            tried = (smallest,)
+        for size in tried:
             least: int | None = None
             ways = 1
             for results in RESULTS if not device.spram else RESULTS[:1]:
