@@ -42,7 +42,9 @@ def test_short_memories_are_in_lut_ram(script, fix, rng, tmp_path):
     shares = g.op("softmax", g.op("mul", scores, 0.1), axes=[2])
     graph = fix(g.build(g.op("matmul", shares, y, transposeA=False, transposeB=False)))
     options = {"rows": 8, "lanes": 8, "results": 4, "ring_words": 64, "unit_ways": 2}
-    plain, plan = (planned(graph, **options, lut_matrices=own) for own in (False, True))
+    plain, plan = (
+        planned(graph, **options, lut_matrices=own, single_copy=own) for own in (False, True)
+    )
     found = script.measure(EngineAccelerator(plan), BOARD, tmp_path)
     assert found.bram == plan.design.engine.resources(BOARD.device).bram
     assert plain.resources.bram - plan.resources.bram > 8

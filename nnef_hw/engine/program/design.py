@@ -90,7 +90,7 @@ class Design:
         Pixels that pass units at once; cycles per code, or word, that these may take; whether they
         take words.
     lut_matrices
-        Whether codes that are weights are in LUT RAM, and with them other short memories.
+        Whether codes that are weights are in LUT RAM.
     result_cycles
         Cycles in which a result leaves, of an engine whose requantizer multiplies digits in turn.
     dense

@@ -70,7 +70,7 @@ class Program:
     unit_ways, unit_form
         Pixels that pass units at once, and how fast these are.
     lut_matrices
-        Whether codes that are weights are in LUT RAM, and with them other short memories.
+        Whether codes that are weights are in LUT RAM.
     result_cycles
         Cycles in which a result leaves: 1, or as many as sums of two tensors bit by bit take.
     dense
@@ -97,6 +97,11 @@ class Program:
     def is_replaceable(self) -> bool:
         """Whether the engine gets other weights without another bitstream."""
         return self.is_loaded or self.ring_words > 0
+
+    @property
+    def spares_blocks(self) -> bool:
+        """Whether block RAMs are so short that LUTs and cycles are given for single ones."""
+        return self.lut_matrices and self.placement.single_copy
 
     @property
     def layers(self) -> tuple[EngineLayer, ...]:

@@ -73,7 +73,7 @@ def size_engine(program: Program) -> Engine:
             single_port=None if program.placement.banks is None else device.single_port,
         ),
         features=features, ram=device.ram,
-        short_words=MOST_LUT_RAM_WORDS if program.lut_matrices else 0,
+        short_words=MOST_LUT_RAM_WORDS if program.spares_blocks else 0,
     )  # fmt: skip
     fields = engine.widths(_counted(engine, program.instructions))
     same = {name: (fields.pop(name), value) for name, value in _same(engine, program).items()}
@@ -188,7 +188,7 @@ def _ring_of_constants(program: Program) -> int:
     shape = program.shape
     longest = max(len(part.constants) for parts in program.parts for part in parts)
     ended = 2 * max(MOST_CONSTANTS, shape.rows // shape.results)
-    together = 2 if program.lut_matrices else 1
+    together = 2 if program.spares_blocks else 1
     deepest = program.placement.device.ram.deepest(together * BEAT_BITS)
     return max(deepest, 1 << (longest + ended - 1).bit_length())
 
