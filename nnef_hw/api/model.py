@@ -27,14 +27,15 @@ from nnef_hw.flow.options import check_goal, check_wishes
 from nnef_hw.flow.survey import outlooks
 from nnef_hw.frontend import save
 from nnef_hw.ir import Graph, Stage
+from nnef_hw.ir.batch import join_batch, join_steps
 from nnef_hw.quantize import Budget, Scheme
 from nnef_hw.quantize.judgement.warnings import announce
+from nnef_hw.reference import run_float
 from nnef_hw.report.check import check_model
 from nnef_hw.report.inspection import inspect_model, inspection
 from nnef_hw.report.model.network import ModelDescription
 from nnef_hw.report.pages.exploration import write_exploration
 from nnef_hw.report.progress import progress_bar
-from nnef_hw.run.executors import FloatExecutor
 from nnef_hw.samples.samples import Given, take_samples
 from nnef_hw.system.workers import Pool, Processes
 
@@ -105,7 +106,8 @@ class Model(Shown):
         Returns
         -------
         dict
-            Outputs [N, ...] by name.
+            Outputs [N, ...] by name, without a batch extent of 1, as those of
+            :meth:`FixedModel.run`.
 
         Raises
         ------
@@ -120,7 +122,9 @@ class Model(Shown):
             )
         outputs: dict[str, Array] = {}
         taken = take_samples(inputs, self.graph).inputs
-        outputs.update(FloatExecutor(self.graph).run(taken))
+        join = join_steps if self.graph.is_sequential else join_batch
+        for name, y in run_float(self.graph, taken).items():
+            outputs[name] = join(y, self.graph.tensor(name).shape)
         return outputs
 
     def quantize(
