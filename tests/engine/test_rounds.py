@@ -98,7 +98,7 @@ BLOCKS = {"three": (9, 24, 3), "two": (12, 16, 2), "two_wide": (5, 32, 2), "four
 
 @pytest.mark.parametrize(("name", "kind", "first"), covering([*BLOCKS], [*KINDS], [False, True]))
 def test_attention_writes_over_its_queries(name, kind, first, fix, rng, run_engine):
-    """What it gives takes no room, and is read there: heads are not joined by a layer."""
+    """Attention's result takes no room, and is read there: heads are not joined by a layer."""
     graph = fix(block(rng, *BLOCKS[name], heads_first=first))
     whole, plan = (planned(graph, **KINDS[kind], head_by_head=own) for own in (False, True))
     [(result, queries)] = plan.design.placement.replacing.tensors.items()
@@ -118,6 +118,20 @@ def test_queries_that_are_read_again_are_kept(options, fix, rng, run_engine):
     graph = fix(block(rng, 6, 16, 2, **options))
     plan = planned(graph, head_by_head=True)
     assert not plan.design.placement.replacing.tensors
+    run_engine(plan, graph)
+
+
+def test_a_product_ends_rounds_or_begins_them(fix, rng, run_engine):
+    """Of three products in a row the second one is of the first one's rounds alone."""
+    g = GraphBuilder("chain")
+    x, *others = (g.input(name, [1, 2, 9, 4]) for name in "xyzw")
+    for n, other in enumerate(others):
+        x = g.op("matmul", x, other, transposeA=False, transposeB=n != 1)
+    graph = fix(g.build(x))
+    plan = planned(graph, head_by_head=True)
+    products = [x for x in plan.design.frame_layers if isinstance(x, ContractionLayer)]
+    assert len(products) == 3
+    assert len(plan.design.placement.rounds) == 1
     run_engine(plan, graph)
 
 

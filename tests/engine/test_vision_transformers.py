@@ -37,7 +37,7 @@ def test_all_that_saves_memory_together(name, array, fix, rng, run_engine):
 
 @pytest.mark.nightly
 def test_deit_tiny_has_room_beside_sdram(rng):
-    """Those of timm's export, of which docs/howto/transformers.md speaks, take 72 cycles more."""
+    """DeiT-Tiny as timm exports it, of which docs/howto/transformers.md speaks, takes 72 more."""
     graph = roughly_fixed(vision_transformer(rng, **DEIT_TINY), None)
     plan = schedule_engine(graph, BOARD)
     assert plan.interval == 6_998_684

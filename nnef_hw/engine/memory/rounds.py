@@ -55,8 +55,11 @@ def find_rounds(layers: Sequence[EngineLayer], kept: Collection[str]) -> Iterato
     def is_passed(layer: EngineLayer) -> bool:
         return readers[layer.tensor] == 1 and layer.tensor not in kept
 
+    behind = 0
     for first, layer in enumerate(layers):
         if not isinstance(layer, ContractionLayer) or layer.stays or layer.groups == 1:
+            continue
+        if first < behind:
             continue
         for n in range(first + 1, len(layers)):
             before, own = layers[n - 1], layers[n]
@@ -65,7 +68,8 @@ def find_rounds(layers: Sequence[EngineLayer], kept: Collection[str]) -> Iterato
             if isinstance(own, ContractionLayer):
                 is_alike = own.row_order == layer.row_order and own.rows_view is None
                 if is_alike and own.second != before.tensor and not own.stays:
-                    yield Rounds(range(first, n + 1), layer.groups)
+                    behind = n + 1
+                    yield Rounds(range(first, behind), layer.groups)
                 break
             if not isinstance(own, UnitLayer):
                 break
